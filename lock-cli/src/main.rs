@@ -1,0 +1,2 @@
+//! Laid next.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Laid next.
