@@ -18,7 +18,7 @@ struct State {
     stage: Stage,
     /// Calls under way that could still create something.
     in_flight: u32,
-    /// Whether the store may have something of this claim.
+    /// Whether the store may have something of this claim, from the calls that have ended.
     trace: bool,
     /// Until when an attempt that was never answered may still be applied, by a server that was stopped.
     unknown_until: Duration,
@@ -67,7 +67,6 @@ impl Fate {
             return false;
         }
         state.in_flight += 1;
-        state.trace = true;
         true
     }
 
@@ -89,14 +88,17 @@ impl Fate {
         state.in_flight -= 1;
         match outcome {
             Some(Ok(Attempt::Granted(grant))) => {
+                state.trace = true;
                 state.kept_until = state.kept_until.max(now.saturating_add(grant.lease));
             }
             Some(Ok(Attempt::Busy(_))) => {
                 let queued = queue == Queue::InStore && self.claim.intent == Intent::Wait;
                 state.trace = queued || state.unknown_until > now;
             }
+            // A refusal did nothing, so it leaves no more than there was.
             Some(Err(error)) if !error.is_unknown() => {}
             Some(Err(_)) | None => {
+                state.trace = true;
                 // Counted from the sending: a server that was stopped may apply what it had received.
                 state.unknown_until = state.touched_at.saturating_add(self.claim.lease);
             }

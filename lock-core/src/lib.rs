@@ -22,6 +22,8 @@ mod hold;
 mod holder;
 mod janitor;
 mod kind;
+#[cfg(test)]
+mod leak_tests;
 mod line;
 mod lock;
 mod loss;
