@@ -32,9 +32,13 @@ fn an_interrupt_from_the_keyboard_arrives_once() {
     let mut terminal = Terminal::open();
     let running = terminal.leasehold(&sandbox, &["run", "a", "--", "sh", "-c", NOTES]);
     sandbox.wait_for_pid("pid");
+    // leasehold gets its own after CMD has dealt with the first: two that come together would look like one.
+    running.signal(Signal::STOP);
+    until("leasehold is stopped", || state(running.pid()) == Some('T'));
     terminal.press("\x03");
     sandbox.wait_for_text("log", "INT");
-    // What leasehold gets from a process is passed on, in order: an INT passed on twice would have come before this.
+    running.signal(Signal::CONT);
+    // What leasehold gets from a process is passed on, in order: an INT passed on would have come before this.
     running.signal(Signal::USR1);
     sandbox.wait_for_text("log", "USR1");
     fs::write(sandbox.path("go"), "").expect("a file");

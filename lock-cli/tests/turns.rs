@@ -3,7 +3,9 @@
 mod support;
 
 use std::{
-    fs, thread,
+    fs,
+    os::unix::process::ExitStatusExt as _,
+    thread,
     time::{Duration, Instant},
 };
 
@@ -98,4 +100,18 @@ fn a_killed_waiter_leaves_nothing_in_the_way() {
     assert_eq!(holder.finish().code(), 0);
     assert_eq!(sandbox.run(&["run", "-w", "2s", "a", "--", "true"]).code(), 0);
     assert!(!sandbox.path("ran").exists());
+}
+
+#[test]
+fn killed_at_any_moment_it_leaves_no_command_running() {
+    let sandbox = Sandbox::new();
+    for round in 0..60_u64 {
+        let name = format!("lock {round}");
+        let running = Running::start(sandbox.leasehold(["run", "--lease", "1s", &name, "--", "sleep", "1000"]));
+        // Not a proof of anything: it moves the moment of the kill over the start of the command.
+        thread::sleep(Duration::from_micros(round * 700));
+        running.signal(Signal::KILL);
+        let ended = running.finish();
+        assert_eq!(ended.status.signal(), Some(9), "and all that had its stdout has ended, too: {ended:?}");
+    }
 }

@@ -124,6 +124,12 @@ impl Drop for Child {
     }
 }
 
+/// What the user of a Linux system without /proc must know before CMD starts; None where all is well.
+pub(super) fn warning() -> Option<&'static str> {
+    let untied = cfg!(target_os = "linux") && !tied_to_us();
+    untied.then_some("/proc is not mounted, so the command will live on if leasehold is killed")
+}
+
 /// Whether CMD can be made to die with us: on Linux, unless /proc is not there to start ourselves from.
 fn tied_to_us() -> bool {
     cfg!(target_os = "linux") && Path::new(SELF).exists()

@@ -165,7 +165,8 @@ impl<'a, L: Watched> Held<'a, L> {
             self.child.signal(arrived.signal);
         }
         if arrived.signal == Signal::TSTP {
-            // CMD is in a group of its own, so ^Z reaches us alone. It must not run on while nobody renews its lock.
+            // Only heard where CMD has a group of its own, so that ^Z reached us alone. Nobody renews the lock while we are
+            // stopped, so CMD is to stop as well. One that refuses TSTP is killed when we go on, if the lease has run out.
             self.child.signal(Signal::TSTP);
             stop_ourselves();
             if !matches!(self.lock.look(), Hold::Expired) {

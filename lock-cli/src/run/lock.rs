@@ -43,3 +43,52 @@ impl Watched for Lock {
         if self.gone { Hold::Gone } else { Hold::Expired }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use leasehold::{LockClient, MemoryBackend};
+
+    use super::*;
+
+    const LEASE: Duration = Duration::from_millis(300);
+
+    /// A held lock whose claim is then removed, with the runtime that its renewals run on.
+    fn taken_away() -> (tokio::runtime::Runtime, LockClient, Lock) {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        let runtime = runtime.expect("a runtime");
+        let (client, lock) = runtime.block_on(async {
+            let client = LockClient::builder(MemoryBackend::new()).build().expect("a client");
+            let mut lock = Lock::new(client.lock("a").lease(LEASE).acquire().await.expect("a free lock"));
+            assert!(matches!(lock.look(), Hold::Held(_)));
+            client.break_lock("a", None).await.expect("broken");
+            (client, lock)
+        });
+        (runtime, client, lock)
+    }
+
+    #[test]
+    fn a_claim_that_is_gone_stays_gone_past_its_deadline() {
+        let (_runtime, _client, mut lock) = taken_away();
+        let until = lock.valid_until;
+        while matches!(lock.look(), Hold::Held(_)) {
+            thread::yield_now();
+        }
+        assert_eq!(lock.look(), Hold::Gone, "told before the deadline");
+        while SystemClock.now() < until {
+            thread::yield_now();
+        }
+        assert_eq!(lock.look(), Hold::Gone, "so that CMD has its grace");
+    }
+
+    #[test]
+    fn who_looks_only_after_the_deadline_finds_the_lock_expired() {
+        let (_runtime, _client, mut lock) = taken_away();
+        // As if the process had been stopped: the store has said "gone" in time, but nobody looked.
+        while SystemClock.now() < lock.valid_until {
+            thread::yield_now();
+        }
+        assert_eq!(lock.look(), Hold::Expired);
+    }
+}

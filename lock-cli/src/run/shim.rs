@@ -16,7 +16,7 @@ use std::{
     process::Command,
 };
 
-use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal};
+use rustix::process::{Pid, Signal, getpid, getppid};
 
 use super::program;
 use crate::exit::{Exit, Failure};
@@ -36,7 +36,7 @@ pub(crate) fn become_command(mut arguments: impl Iterator<Item = OsString>) -> F
     let (Some(parent), Some(program)) = (parent, arguments.next()) else {
         return Failure::usage(format!("{FLAG} is internal; use `leasehold run NAME -- CMD`"));
     };
-    if let Err(error) = set_parent_process_death_signal(Some(Signal::KILL)) {
+    if let Err(error) = ask_to_die_with_parent() {
         return Failure::new(Exit::NotExecutable, format!("cannot tie the command to leasehold: {error}"));
     }
     // A parent that died before the request was made sends no signal. Its pid tells: an orphan has another parent.
@@ -46,6 +46,17 @@ pub(crate) fn become_command(mut arguments: impl Iterator<Item = OsString>) -> F
     // std gives CMD an empty signal mask and the default SIGPIPE, which Rust programs ignore.
     let error = Command::new(&program).args(arguments).exec();
     program::cannot_run(&program, &error)
+}
+
+#[cfg(target_os = "linux")]
+fn ask_to_die_with_parent() -> rustix::io::Result<()> {
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
+}
+
+/// Elsewhere CMD is started without this step, since the system has no such request.
+#[cfg(not(target_os = "linux"))]
+fn ask_to_die_with_parent() -> rustix::io::Result<()> {
+    Ok(())
 }
 
 fn parse_pid(text: &OsStr) -> Option<Pid> {

@@ -6,7 +6,7 @@ use leasehold::{Error, ErrorKind, LockClient, LockGuard};
 
 use super::{
     Run,
-    child::Child,
+    child::{self, Child},
     held::{Ended, Held, Rules, Sent},
     lock::Lock,
     nested::{self, Enclosing},
@@ -17,6 +17,9 @@ use crate::exit::{Exit, Failure};
 impl Run {
     /// Runs CMD under the guard, and gives the lock back.
     pub(super) fn hold(&self, client: &LockClient, guard: LockGuard) -> Result<Exit, Failure> {
+        if let (Some(warning), false) = (child::warning(), self.args.quiet) {
+            self.voice.say(warning);
+        }
         let child = match Child::start(&self.args.command, &self.variables(client, &guard), self.reach) {
             Ok(child) => child,
             Err(failure) => {

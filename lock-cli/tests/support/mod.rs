@@ -4,10 +4,10 @@
 use std::{
     ffi::OsStr,
     fs,
-    io::Read as _,
+    io::Read,
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Output, Stdio},
-    thread,
+    thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
 
@@ -178,32 +178,31 @@ impl Running {
     /// Waits for its end.
     #[track_caller]
     pub(crate) fn finish(mut self) -> Ended {
-        let stdout = self.child.stdout.take().map(|mut pipe| {
-            thread::spawn(move || {
-                let mut all = Vec::new();
-                pipe.read_to_end(&mut all).map(|_| all)
-            })
-        });
-        let stderr = self.child.stderr.take().map(|mut pipe| {
-            thread::spawn(move || {
-                let mut all = Vec::new();
-                pipe.read_to_end(&mut all).map(|_| all)
-            })
-        });
+        let (stdout, stderr) = (drain(self.child.stdout.take()), drain(self.child.stderr.take()));
         let mut status = None;
         until("the command has ended", || {
             status = self.child.try_wait().expect("a status");
             status.is_some()
         });
-        let text = |reader: Option<thread::JoinHandle<std::io::Result<Vec<u8>>>>| {
-            reader.map(|reader| reader.join().expect("a reader").expect("output")).unwrap_or_default()
-        };
+        // It ends only when nobody has the other end any more, so this is also the end of all that wrote there.
+        until("its output has ended", || stdout.is_finished() && stderr.is_finished());
         Ended {
             status: status.expect("it has ended"),
-            stdout: text(stdout),
-            stderr: String::from_utf8_lossy(&text(stderr)).into_owned(),
+            stdout: stdout.join().expect("stdout"),
+            stderr: String::from_utf8_lossy(&stderr.join().expect("stderr")).into_owned(),
         }
     }
+}
+
+/// Reads a pipe to its end, so that nobody who writes there is held up.
+fn drain(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<Vec<u8>> {
+    thread::spawn(move || {
+        let mut all = Vec::new();
+        if let Some(mut pipe) = pipe {
+            pipe.read_to_end(&mut all).expect("output");
+        }
+        all
+    })
 }
 
 impl Drop for Running {
