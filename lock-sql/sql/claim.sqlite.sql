@@ -8,12 +8,13 @@
 -- turn, the lease begins when the row is written. A claim that is in force keeps its token and the later of the two
 -- ends; one that has run out is granted anew, with a new token.
 INSERT INTO leasehold_locks AS held (namespace, family, name, slot, claim, token, since, expires, host, pid, label)
-SELECT
+VALUES (
     ?1, ?2, ?3, ?4, ?5,
-    max(?7, clock.now, (SELECT floor FROM leasehold_schema WHERE one = 1) + 1),
-    clock.now, clock.now + ?6, ?8, ?9, ?10
-FROM (SELECT CAST(unixepoch('subsec') * 1000 + 0.5 AS INTEGER) * 1000 AS now) AS clock
-WHERE true
+    max(?7, CAST(unixepoch('subsec') * 1000 + 0.5 AS INTEGER) * 1000, (SELECT floor FROM leasehold_schema WHERE one = 1) + 1),
+    CAST(unixepoch('subsec') * 1000 + 0.5 AS INTEGER) * 1000,
+    CAST(unixepoch('subsec') * 1000 + 0.5 AS INTEGER) * 1000 + ?6,
+    ?8, ?9, ?10
+)
 ON CONFLICT (namespace, family, name, slot) DO UPDATE SET
     claim = excluded.claim,
     token = CASE

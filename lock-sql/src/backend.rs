@@ -85,10 +85,10 @@ impl Backend for SqlBackend {
     }
 
     async fn release(&self, claim: &Claim) -> Result<Release, BackendError> {
-        match self.dialect.release(&Key::of(claim), claim.id).await? {
-            Some(WasInForce::Yes) => Ok(Release::Removed),
-            Some(WasInForce::No) | None => Ok(Release::Absent),
-        }
+        Ok(match self.dialect.release(&Key::of(claim), claim.id).await? {
+            WasInForce::Yes => Release::Removed,
+            WasInForce::No => Release::Absent,
+        })
     }
 
     async fn inspect(&self, selector: &Selector) -> Result<Vec<LockRecord>, BackendError> {

@@ -10,7 +10,7 @@ use crate::{rows::HolderRow, units::NameRange};
 /// A database that can run the statements.
 ///
 /// The rules that hold for every statement: it is its own transaction; it reads the database's clock where the row is
-/// written, after any wait for the row; and its answer is the row, never a count of rows.
+/// written, after any wait for the row; and the claim's id decides, never a count of rows that may have been left alone.
 #[async_trait]
 pub(crate) trait Dialect: Debug + Send + Sync + 'static {
     /// What the database promises.
@@ -24,8 +24,8 @@ pub(crate) trait Dialect: Debug + Send + Sync + 'static {
     /// Lengthens a claim in force, never shortening it. Answers with the remaining microseconds.
     async fn extend(&self, key: &Key<'_>, claim: ClaimId, lease_us: i64) -> Result<Option<i64>, BackendError>;
 
-    /// Clears a claim. Answers whether it was in force, or with nothing if it was not there.
-    async fn release(&self, key: &Key<'_>, claim: ClaimId) -> Result<Option<WasInForce>, BackendError>;
+    /// Clears a claim, also one that has run out and was not taken over. Answers whether it was in force.
+    async fn release(&self, key: &Key<'_>, claim: ClaimId) -> Result<WasInForce, BackendError>;
 
     /// The claims in force, in the order of names and slots.
     async fn holders(&self, range: &NameRange<'_>) -> Result<Vec<HolderRow>, BackendError>;
@@ -76,7 +76,7 @@ pub(crate) struct ClaimedRow {
     pub(crate) remaining_us: i64,
 }
 
-/// Whether a claim that was cleared was in force until then.
+/// Whether a claim was in force until it was released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WasInForce {
     Yes,

@@ -33,6 +33,7 @@ use crate::{
 const CLAIM: &str = include_str!("../sql/claim.sqlite.sql");
 const EXTEND: &str = include_str!("../sql/extend.sqlite.sql");
 const RELEASE: &str = include_str!("../sql/release.sqlite.sql");
+const CLEAR: &str = include_str!("../sql/clear.sqlite.sql");
 const HOLDERS: &str = include_str!("../sql/holders.sqlite.sql");
 
 type Statement<'q> = Query<'q, Driver, SqliteArguments>;
@@ -88,21 +89,22 @@ impl Dialect for Sqlite {
                 .bind(row.pid)
                 .bind(row.label)
         };
-        let rows = self.store.fetch(statement).await?;
+        let rows = self.store.run(statement).await?.rows;
         self.store.sweep_when_due();
         rows.first().map(claimed_row).transpose().map_err(|error| self.store.error(error))
     }
 
     async fn extend(&self, key: &Key<'_>, claim: ClaimId, lease_us: i64) -> Result<Option<i64>, BackendError> {
-        let rows = self.store.fetch_or_make_room(|| keyed(EXTEND, key).bind(id_bytes(claim)).bind(lease_us)).await?;
+        let rows = self.store.run_in_place(|| keyed(EXTEND, key).bind(id_bytes(claim)).bind(lease_us)).await?.rows;
         rows.first().map(|row| row.try_get(0)).transpose().map_err(|error| self.store.error(error))
     }
 
-    async fn release(&self, key: &Key<'_>, claim: ClaimId) -> Result<Option<WasInForce>, BackendError> {
-        let rows = self.store.fetch_or_make_room(|| keyed(RELEASE, key).bind(id_bytes(claim))).await?;
-        let in_force = rows.first().map(|row| row.try_get::<i64, _>(0)).transpose();
-        let in_force = in_force.map_err(|error| self.store.error(error))?;
-        Ok(in_force.map(|flag| if flag == 1 { WasInForce::Yes } else { WasInForce::No }))
+    async fn release(&self, key: &Key<'_>, claim: ClaimId) -> Result<WasInForce, BackendError> {
+        if self.store.run_in_place(|| keyed(RELEASE, key).bind(id_bytes(claim))).await?.changed > 0 {
+            return Ok(WasInForce::Yes);
+        }
+        self.store.run_in_place(|| keyed(CLEAR, key).bind(id_bytes(claim))).await?;
+        Ok(WasInForce::No)
     }
 
     async fn holders(&self, range: &NameRange<'_>) -> Result<Vec<HolderRow>, BackendError> {
@@ -113,7 +115,7 @@ impl Dialect for Sqlite {
                 .bind(range.first)
                 .bind(range.end.as_slice())
         };
-        let rows = self.store.fetch(statement).await?;
+        let rows = self.store.run(statement).await?.rows;
         rows.iter().map(holder_row).collect::<Result<_, _>>().map_err(|error| self.store.error(error))
     }
 

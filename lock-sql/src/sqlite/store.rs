@@ -9,8 +9,8 @@ use std::{
     time::Duration,
 };
 
-use lock_core::BackendError;
-use sqlx::{Connection as _, SqliteConnection, sqlite::SqliteRow};
+use lock_core::{BackendError, reexport::futures_util::TryStreamExt as _};
+use sqlx::{Connection as _, Either, Executor as _, SqliteConnection, sqlite::SqliteRow};
 use tokio::sync::{Mutex, MutexGuard};
 
 use crate::{
@@ -99,47 +99,35 @@ impl Store {
         }
     }
 
-    /// The rows that a statement answers with, once it is committed.
-    ///
-    /// All rows and the end are read, also where one row is all there is: only the end tells that the commit went well.
-    pub(crate) async fn fetch<'q>(
-        &self,
-        statement: impl Fn() -> Statement<'q>,
-    ) -> Result<Vec<SqliteRow>, BackendError> {
+    /// Runs a statement and commits it.
+    pub(crate) async fn run<'q>(&self, statement: impl Fn() -> Statement<'q>) -> Result<Answer, BackendError> {
         let mut slot = self.slot().await?;
-        self.run(&mut slot, &statement).await.map_err(|error| self.error(error))
+        run(&mut slot, statement()).await.map_err(|error| self.error(error))
     }
 
     /// The same, for a statement that changes rows in place and so can do without more room.
     ///
     /// On a full disk the log cannot grow. Once it is copied into the file it begins anew, in the room that it has. (That
     /// fails, too, where it has pages of new names for which the file would have to grow.)
-    pub(crate) async fn fetch_or_make_room<'q>(
-        &self,
-        statement: impl Fn() -> Statement<'q>,
-    ) -> Result<Vec<SqliteRow>, BackendError> {
+    pub(crate) async fn run_in_place<'q>(&self, statement: impl Fn() -> Statement<'q>) -> Result<Answer, BackendError> {
         let mut slot = self.slot().await?;
-        let full = match self.run(&mut slot, &statement).await {
+        let full = match run(&mut slot, statement()).await {
             Err(error) if Fault::of(&error) == Fault::Full => error,
             other => return other.map_err(|error| self.error(error)),
         };
-        let checkpoint = || sqlx::query(open::CHECKPOINT);
-        if self.run(&mut slot, &checkpoint).await.is_err() {
+        if run(&mut slot, sqlx::query(open::CHECKPOINT)).await.is_err() {
             return Err(self.error(full));
         }
-        self.run(&mut slot, &statement).await.map_err(|error| self.error(error))
+        run(&mut slot, statement()).await.map_err(|error| self.error(error))
     }
 
-    /// Runs a statement if the connection is there. A sweep uses it, which need not open the file for its own sake.
-    pub(crate) async fn fetch_if_open<'q>(
-        &self,
-        statement: impl Fn() -> Statement<'q>,
-    ) -> Result<Vec<SqliteRow>, sqlx::Error> {
+    /// Runs a statement if the file is open and in use. A sweep need not open it for its own sake.
+    pub(crate) async fn run_if_open<'q>(&self, statement: Statement<'q>) -> Result<Answer, sqlx::Error> {
         let mut slot = self.connection.lock().await;
         if self.shares.load(Ordering::Acquire) == 0 {
             return Err(sqlx::Error::PoolClosed);
         }
-        self.run(&mut slot, &statement).await
+        run(&mut slot, statement).await
     }
 
     /// Closes the connection if no backend has come since the last one left.
@@ -188,25 +176,43 @@ impl Store {
         }
     }
 
-    async fn run<'q>(
-        &self,
-        slot: &mut Option<Connected>,
-        statement: &impl Fn() -> Statement<'q>,
-    ) -> Result<Vec<SqliteRow>, sqlx::Error> {
-        let Some(connected) = slot else { return Err(sqlx::Error::PoolClosed) };
-        let answer = statement().fetch_all(&mut connected.connection).await;
-        if let Err(error) = &answer
-            && Fault::of(error).ends_connection()
-        {
-            *slot = None;
-        }
-        answer
-    }
-
     fn open_error(&self, error: OpenError) -> BackendError {
         match error {
             OpenError::Sqlite(error) => self.error(error),
             OpenError::Refused(sentence) => BackendError::refused(sentence),
         }
     }
+}
+
+/// All that a statement answers with.
+#[derive(Debug, Default)]
+pub(crate) struct Answer {
+    pub(crate) rows: Vec<SqliteRow>,
+    pub(crate) changed: u64,
+}
+
+/// Runs a statement on the connection, if there is one, and lets go of a connection that may be broken.
+///
+/// The answer is read to its end, also where one row is all there is: only the end tells that the commit went well.
+async fn run(slot: &mut Option<Connected>, statement: Statement<'_>) -> Result<Answer, sqlx::Error> {
+    let Some(connected) = slot else { return Err(sqlx::Error::PoolClosed) };
+    let answer = read(&mut connected.connection, statement).await;
+    if let Err(error) = &answer
+        && Fault::of(error).ends_connection()
+    {
+        *slot = None;
+    }
+    answer
+}
+
+async fn read(connection: &mut SqliteConnection, statement: Statement<'_>) -> Result<Answer, sqlx::Error> {
+    let mut answer = Answer::default();
+    let mut parts = connection.fetch_many(statement);
+    while let Some(part) = parts.try_next().await? {
+        match part {
+            Either::Left(end) => answer.changed += end.rows_affected(),
+            Either::Right(row) => answer.rows.push(row),
+        }
+    }
+    Ok(answer)
 }

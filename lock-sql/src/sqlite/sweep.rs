@@ -63,17 +63,18 @@ pub(crate) fn spawn(store: &Arc<Store>) {
 }
 
 async fn sweep(store: &Store) -> Result<(), sqlx::Error> {
-    if store.fetch_if_open(|| sqlx::query(TURN).bind(PERIOD_US)).await?.is_empty() {
+    if store.run_if_open(sqlx::query(TURN).bind(PERIOD_US)).await?.changed == 0 {
         return Ok(());
     }
     let mut before = Place::before_all();
     loop {
-        let page = store.fetch_if_open(|| before.bind_to(sqlx::query(PAGE)).bind(PAGE_ROWS)).await?;
-        let last = page.first().map(Place::read).transpose()?;
+        let page = store.run_if_open(before.bind_to(sqlx::query(PAGE)).bind(PAGE_ROWS)).await?;
+        let last = page.rows.first().map(Place::read).transpose()?;
         let upto = last.clone().unwrap_or_else(Place::after_all);
         // In this order: a row may go only when the floor covers its token.
         for statement in [FLOOR, DELETE] {
-            store.fetch_if_open(|| upto.bind_to(before.bind_to(sqlx::query(statement))).bind(RETENTION_US)).await?;
+            let of_this_page = upto.bind_to(before.bind_to(sqlx::query(statement)));
+            store.run_if_open(of_this_page.bind(RETENTION_US)).await?;
         }
         match last {
             Some(last) => before = last,
@@ -81,7 +82,7 @@ async fn sweep(store: &Store) -> Result<(), sqlx::Error> {
         }
     }
     // Once an hour the file takes the room that its rows need, and the log can do with what it has.
-    store.fetch_if_open(|| sqlx::query(open::CHECKPOINT)).await?;
+    store.run_if_open(sqlx::query(open::CHECKPOINT)).await?;
     Ok(())
 }
 
