@@ -79,7 +79,7 @@ mod with_the_feature {
         ] {
             let error = refused(&format!("sqlite:{}", path.display())).await;
             assert_eq!(error.kind(), ErrorKind::Backend, "{error}");
-            assert!(error.to_string().contains(&format!("lock store {} {expected}", path.display())), "{error}");
+            assert!(error.to_string().contains(&format!("sqlite file {} {expected}", path.display())), "{error}");
         }
     }
 

@@ -91,7 +91,7 @@ impl Store {
                 || {
                     let path = self.path.display();
                     BackendError::unavailable(format!(
-                        "lock store {path} was not opened within {limit:?}; check its disk"
+                        "sqlite file {path} was not opened within {limit:?}; check its disk"
                     ))
                 },
                 |busy| self.open_error(busy),
@@ -153,7 +153,7 @@ impl Store {
     async fn slot(&self) -> Result<MutexGuard<'_, Option<Connected>>, BackendError> {
         let mut slot = self.connection.lock().await;
         if self.shares.load(Ordering::Acquire) == 0 {
-            return Err(BackendError::unavailable(format!("lock store {} was closed", self.path.display())));
+            return Err(BackendError::unavailable(format!("sqlite file {} was closed", self.path.display())));
         }
         self.connected(&mut slot).await.map_err(|error| self.open_error(error))?;
         Ok(slot)
@@ -215,4 +215,25 @@ async fn read(connection: &mut SqliteConnection, statement: Statement<'_>) -> Re
         }
     }
     Ok(answer)
+}
+
+#[cfg(test)]
+mod tests {
+    use sqlx::{ConnectOptions as _, sqlite::SqliteConnectOptions};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_commit_that_fails_is_an_error_though_the_row_came_first() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let options = SqliteConnectOptions::new().filename(directory.path().join("a.db")).create_if_missing(true);
+        let mut connection = options.connect().await.expect("the file opens");
+        sqlx::raw_sql("CREATE TABLE t (x INTEGER)").execute(&mut connection).await.expect("a table");
+        connection.lock_handle().await.expect("the handle").set_commit_hook(|| false);
+
+        let insert = || sqlx::query("INSERT INTO t VALUES (1) RETURNING x");
+        // This is why one row is not enough: it is there before the commit, and the commit's failure comes behind it.
+        assert!(insert().fetch_optional(&mut connection).await.expect("a row all the same").is_some());
+        assert!(read(&mut connection, insert()).await.is_err());
+    }
 }
