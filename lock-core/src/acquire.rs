@@ -197,6 +197,7 @@ impl Acquisition<'_> {
         loop {
             self.turn().await?;
             let releases = self.place.as_ref().map(Place::releases);
+            // Everything that is told from here on is newer than the answer.
             let Some(answered) = self.ask(fate).await? else { return Ok(Pass::PassedOver) };
             match answered.result {
                 Ok(Attempt::Granted(grant)) => return Ok(Pass::Granted(answered.sent_at, grant)),
@@ -271,9 +272,11 @@ impl Acquisition<'_> {
             return Err(self.unanswered(None));
         }
         let request_timeout = self.request.request_timeout;
+        if let Some(place) = &self.place {
+            place.asks(fate, now.saturating_add(request_timeout.saturating_mul(2)));
+        }
         let Some(answer) = self.shared.attempt(fate, request_timeout) else { return Ok(None) };
         self.update_standing(|standing| standing.asked(now));
-        self.expect_by(fate, now.saturating_add(request_timeout.saturating_mul(2)));
         tokio::select! {
             biased;
             answered = answer => {
@@ -335,7 +338,7 @@ impl Acquisition<'_> {
     /// Tells the line by when this head will have moved, if anyone polls it.
     fn expect_by(&self, fate: &Arc<Fate>, due: Duration) {
         if let Some(place) = &self.place {
-            place.busy_with(fate, due);
+            place.rests(fate, due);
         }
     }
 

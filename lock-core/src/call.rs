@@ -5,7 +5,10 @@ use std::{future::Future, sync::Arc, time::Duration};
 use tokio::sync::oneshot;
 
 use crate::{
-    Attempt, Backend, BackendError, Extension, Intent, LockRecord, Release, Selector, fate::Fate, shared::Shared,
+    Attempt, Backend, BackendError, Extension, Intent, LockRecord, Release, Selector,
+    fate::Fate,
+    janitor::{Abroad, Janitor},
+    shared::Shared,
 };
 
 /// An answer, with the moment that its request left. Deadlines count from there (L3).
@@ -44,7 +47,12 @@ impl Shared {
             return None;
         }
         let (tx, rx) = oneshot::channel();
-        let mut under_way = UnderWay { shared: Arc::clone(self), fate: Arc::clone(fate), ended: false };
+        let mut under_way = UnderWay {
+            shared: Arc::clone(self),
+            fate: Arc::clone(fate),
+            ended: false,
+            _abroad: Janitor::call_goes_abroad(self),
+        };
         self.runtime.spawn(async move {
             let (shared, fate) = (Arc::clone(&under_way.shared), Arc::clone(&under_way.fate));
             fate.sent(shared.clock.now());
@@ -97,6 +105,8 @@ struct UnderWay {
     shared: Arc<Shared>,
     fate: Arc<Fate>,
     ended: bool,
+    /// Dropped after the rest: what is left to clean up is put down before the backend may be closed.
+    _abroad: Abroad,
 }
 
 impl UnderWay {

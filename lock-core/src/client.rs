@@ -34,13 +34,17 @@ impl LockClient {
         LockClient { alive }
     }
 
+    #[cfg(test)]
+    pub(crate) fn alive(&self) -> &Alive {
+        &self.alive
+    }
+
     /// A client of this backend, to be configured.
     pub fn builder(backend: impl Backend) -> ClientBuilder {
         ClientBuilder::new(Arc::new(backend))
     }
 
     /// The lock of this name. Sends nothing; a bad name is an error when the lock is acquired.
-    #[must_use]
     pub fn lock(&self, name: impl AsRef<str>) -> Lock {
         Lock::new(Arc::clone(&self.alive), LockName::new(name.as_ref()))
     }

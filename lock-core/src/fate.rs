@@ -18,7 +18,7 @@ struct State {
     stage: Stage,
     /// Calls under way that could still create something.
     in_flight: u32,
-    /// Whether the store may have something of this claim.
+    /// Whether the store may have something of this claim, from the calls that have ended.
     trace: bool,
     /// Until when an attempt that was never answered may still be applied, by a server that was stopped.
     unknown_until: Duration,
@@ -67,7 +67,6 @@ impl Fate {
             return false;
         }
         state.in_flight += 1;
-        state.trace = true;
         true
     }
 
@@ -89,14 +88,17 @@ impl Fate {
         state.in_flight -= 1;
         match outcome {
             Some(Ok(Attempt::Granted(grant))) => {
+                state.trace = true;
                 state.kept_until = state.kept_until.max(now.saturating_add(grant.lease));
             }
             Some(Ok(Attempt::Busy(_))) => {
                 let queued = queue == Queue::InStore && self.claim.intent == Intent::Wait;
                 state.trace = queued || state.unknown_until > now;
             }
+            // A refusal did nothing, so it leaves no more than there was.
             Some(Err(error)) if !error.is_unknown() => {}
             Some(Err(_)) | None => {
+                state.trace = true;
                 // Counted from the sending: a server that was stopped may apply what it had received.
                 state.unknown_until = state.touched_at.saturating_add(self.claim.lease);
             }
@@ -130,16 +132,25 @@ impl Fate {
         first && state.in_flight == 0 && state.trace
     }
 
+    /// The acquisition gives the claim up, or is passed over; a claim that it has just taken stays. Answers as `end`.
+    pub(crate) fn end_seeking(&self) -> bool {
+        let mut state = self.state.lock();
+        let seeking = state.stage == Stage::Seeking;
+        if seeking {
+            state.stage = Stage::Ended;
+        }
+        seeking && state.in_flight == 0 && state.trace
+    }
+
     /// Ends a claim whose acquisition has not touched it for a lease although the store may have it: a forgotten future.
     pub(crate) fn end_if_forgotten(&self, now: Duration) -> bool {
-        {
-            let state = self.state.lock();
-            let untouched = state.touched_at.saturating_add(self.claim.lease) <= now;
-            if state.stage != Stage::Seeking || !untouched || state.in_flight > 0 || !state.trace {
-                return false;
-            }
+        let mut state = self.state.lock();
+        let untouched = state.touched_at.saturating_add(self.claim.lease) <= now;
+        let forgotten = state.stage == Stage::Seeking && untouched && state.in_flight == 0 && state.trace;
+        if forgotten {
+            state.stage = Stage::Ended;
         }
-        self.end()
+        forgotten
     }
 
     /// The store confirmed a release.
@@ -192,9 +203,7 @@ impl Seeking {
 impl Drop for Seeking {
     fn drop(&mut self) {
         self.shared.janitor.sought(&self.fate);
-        if self.fate.state.lock().stage == Stage::Seeking {
-            self.shared.end(&self.fate);
-        }
+        self.shared.end_seeking(&self.fate);
     }
 }
 
@@ -202,6 +211,13 @@ impl Shared {
     /// Nobody wants this claim: the janitor removes what is left of it.
     pub(crate) fn end(&self, fate: &Arc<Fate>) {
         if fate.end() {
+            self.janitor.oblige(fate, self.clock.now());
+        }
+    }
+
+    /// An acquisition's claim is given up, unless the acquisition has just taken it.
+    pub(crate) fn end_seeking(&self, fate: &Arc<Fate>) {
+        if fate.end_seeking() {
             self.janitor.oblige(fate, self.clock.now());
         }
     }

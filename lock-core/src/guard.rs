@@ -90,7 +90,7 @@ impl LockGuard {
     /// # Cancel safety
     ///
     /// May be dropped at any time.
-    pub fn lost(&self) -> impl Future<Output = LossReason> + Send + 'static {
+    pub fn lost(&self) -> impl Future<Output = LossReason> + Send + 'static + use<> {
         Lost::new(Arc::clone(self.hold()), self.shared())
     }
 

@@ -2,7 +2,10 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    sync::{Arc, Weak},
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -28,6 +31,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 pub(crate) struct Janitor {
     book: Guarded<Book>,
     wake: Notify,
+    /// Calls under way that may yet leave something to clean up: the backend stays open for them.
+    abroad: AtomicUsize,
     /// True once everything is cleaned up and the backend is closed.
     closed: watch::Sender<bool>,
 }
@@ -53,6 +58,19 @@ struct Chore {
     tries: u32,
 }
 
+/// A call under way that may yet leave something to clean up.
+#[derive(Debug)]
+pub(crate) struct Abroad(Arc<Shared>);
+
+impl Drop for Abroad {
+    fn drop(&mut self) {
+        let janitor = &self.0.janitor;
+        if janitor.abroad.fetch_sub(1, Ordering::SeqCst) == 1 && janitor.book.lock().finish {
+            janitor.wake.notify_one();
+        }
+    }
+}
+
 impl Chore {
     fn again(&self) -> Chore {
         Chore { fate: Arc::clone(&self.fate), tries: self.tries + 1 }
@@ -61,7 +79,12 @@ impl Chore {
 
 impl Default for Janitor {
     fn default() -> Self {
-        Janitor { book: Guarded::default(), wake: Notify::new(), closed: watch::Sender::new(false) }
+        Janitor {
+            book: Guarded::default(),
+            wake: Notify::new(),
+            abroad: AtomicUsize::new(0),
+            closed: watch::Sender::new(false),
+        }
     }
 }
 
@@ -114,7 +137,7 @@ impl Janitor {
     pub(crate) fn end_all_seeking(&self, shared: &Shared) {
         let seeking: Vec<_> = self.book.lock().seeking.values().filter_map(Weak::upgrade).collect();
         for fate in seeking {
-            shared.end(&fate);
+            shared.end_seeking(&fate);
         }
     }
 
@@ -127,6 +150,12 @@ impl Janitor {
     /// Resolves when the backend has been closed.
     pub(crate) fn closed(&self) -> watch::Receiver<bool> {
         self.closed.subscribe()
+    }
+
+    /// Counts a call that may yet leave something to clean up, until what this returns is dropped.
+    pub(crate) fn call_goes_abroad(shared: &Arc<Shared>) -> Abroad {
+        shared.janitor.abroad.fetch_add(1, Ordering::SeqCst);
+        Abroad(Arc::clone(shared))
     }
 
     /// How many clean-ups are pending.
@@ -184,7 +213,7 @@ fn next_due(janitor: &Janitor, now: Duration) -> Option<Chore> {
 fn plan_nap(shared: &Shared, now: Duration) -> Option<Duration> {
     const IDLE: Duration = Duration::from_secs(3_600);
     let book = shared.janitor.book.lock();
-    if book.finish && book.due.is_empty() && book.under_way == 0 {
+    if book.finish && book.due.is_empty() && book.under_way == 0 && shared.janitor.abroad.load(Ordering::SeqCst) == 0 {
         return None;
     }
     let next = book.due.first_key_value().map_or(IDLE, |((at, _), _)| at.saturating_sub(now));

@@ -1,4 +1,23 @@
 //! The core of leasehold: the contract, and all of it that is the same on every store.
+//!
+//! Users depend on the facade, `leasehold`, which re-exports this crate. Those who write a backend implement
+//! [`Backend`], four atomic operations, and depend on this crate alone; deadlines, waiting, renewal, loss, reentrancy,
+//! cancellation and clean-up are here, written once. The contract is in [`semantics`].
+//!
+//! ```
+//! use std::time::Duration;
+//! use lock_core::{LockClient, MemoryBackend};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), lock_core::Error> {
+//! let client = LockClient::builder(MemoryBackend::new()).lease(Duration::from_secs(10)).build()?;
+//! let guard = client.lock("order:1001").wait(Duration::from_secs(2)).acquire().await?;
+//! // Give the token to the resource, which refuses a smaller one than it has seen.
+//! let token = guard.fencing_token();
+//! # let _ = token;
+//! guard.release().await?;
+//! # Ok(()) }
+//! ```
 
 mod acquire;
 mod answer;
@@ -22,11 +41,15 @@ mod hold;
 mod holder;
 mod janitor;
 mod kind;
+#[cfg(test)]
+mod leak_tests;
 mod line;
 mod lock;
 mod loss;
 mod lost;
 mod memory;
+#[cfg(all(test, leasehold_model))]
+mod model;
 mod name;
 mod options;
 mod owner;
@@ -60,6 +83,9 @@ pub use name::{LockName, Namespace};
 pub use owner::Owner;
 pub use record::{LockRecord, Pattern, Selector};
 pub use token::FencingToken;
+
+#[doc = include_str!("semantics.md")]
+pub mod semantics {}
 
 /// What a backend crate needs of other crates to implement the trait.
 pub mod reexport {

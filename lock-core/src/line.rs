@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use futures_util::FutureExt as _;
 use tokio::sync::Notify;
 
 use crate::{LockName, fate::Fate, shared::Shared, sync::Guarded};
@@ -39,6 +40,8 @@ struct Waiter {
     fate: Option<Arc<Fate>>,
     /// By when the head will have moved if anyone polls it.
     due: Duration,
+    /// A call is under way, whose end sets the time that counts.
+    asking: bool,
 }
 
 /// What the store last said of a name; the whole line shares it.
@@ -78,7 +81,9 @@ impl Line {
     /// The head is to move now.
     fn call_head(&mut self, now: Duration) {
         if let Some(head) = self.head() {
-            head.due = now;
+            if !head.asking {
+                head.due = now;
+            }
             head.wake.notify_one();
         }
     }
@@ -90,7 +95,7 @@ impl Line {
     fn seat(&mut self, wake: Arc<Notify>, now: Duration) -> u64 {
         let ticket = self.next_ticket;
         self.next_ticket += 1;
-        self.waiters.insert(ticket, Waiter { wake, fate: None, due: now });
+        self.waiters.insert(ticket, Waiter { wake, fate: None, due: now, asking: false });
         ticket
     }
 }
@@ -124,6 +129,7 @@ impl Lines {
             && head.fate.as_ref().is_some_and(|at_store| Arc::ptr_eq(at_store, fate))
         {
             head.due = now;
+            head.asking = false;
         }
     }
 
@@ -148,7 +154,7 @@ impl Lines {
             line.call_head(now);
         }
         for fate in &given_up {
-            shared.end(fate);
+            shared.end_seeking(fate);
         }
         minded.then(|| now.saturating_add(SWEEP_EVERY))
     }
@@ -174,12 +180,24 @@ impl Place {
         line.is_head(self.ticket)
     }
 
-    /// The head is at the store with this claim, and will move by `due` at the latest if it is polled.
-    pub(crate) fn busy_with(&self, fate: &Arc<Fate>, due: Duration) {
+    /// The head asks the store with this claim; the call ends by `due`.
+    pub(crate) fn asks(&self, fate: &Arc<Fate>, due: Duration) {
+        // What was told before the question is in the answer.
+        let _ = self.wake.notified().now_or_never();
+        self.expect(fate, due, true);
+    }
+
+    /// The head rests, and will move by `due` at the latest if it is polled.
+    pub(crate) fn rests(&self, fate: &Arc<Fate>, due: Duration) {
+        self.expect(fate, due, false);
+    }
+
+    fn expect(&self, fate: &Arc<Fate>, due: Duration, asking: bool) {
         self.with(|line| {
             if let Some(waiter) = line.waiters.get_mut(&self.ticket) {
                 waiter.fate = Some(Arc::clone(fate));
                 waiter.due = due;
+                waiter.asking = asking;
             }
         });
     }

@@ -88,7 +88,7 @@ impl Lock {
     ///
     /// May be dropped or forgotten at any time: the place in the line is given up, and a claim that the store may have
     /// taken is removed in the background (L10).
-    pub fn acquire(&self) -> impl Future<Output = Result<LockGuard, Error>> + Send + 'static {
+    pub fn acquire(&self) -> impl Future<Output = Result<LockGuard, Error>> + Send + 'static + use<> {
         let future = acquire(Arc::clone(&self.alive), self.name.clone(), self.wishes.clone(), Mode::Wait);
         async move {
             // None is the answer to a try alone.
@@ -106,7 +106,7 @@ impl Lock {
     /// # Cancel safety
     ///
     /// As [`acquire`](Lock::acquire).
-    pub fn try_acquire(&self) -> impl Future<Output = Result<Option<LockGuard>, Error>> + Send + 'static {
+    pub fn try_acquire(&self) -> impl Future<Output = Result<Option<LockGuard>, Error>> + Send + 'static + use<> {
         acquire(Arc::clone(&self.alive), self.name.clone(), self.wishes.clone(), Mode::Try)
     }
 

@@ -10,6 +10,7 @@ use crate::{
     fate::Duty,
     guard::lost_error,
     hold::{Announced, Hold},
+    janitor::Janitor,
     shared::{Alive, Shared},
     timer::sleep_until,
 };
@@ -44,7 +45,11 @@ pub(crate) async fn release(alive: Arc<Alive>, hold: Arc<Hold>, announced: Annou
     let request_timeout = hold.request_timeout;
     let (tx, rx) = oneshot::channel();
     // In a task of its own: the release goes on wherever the caller stops (L10).
-    shared.runtime.spawn(carry_out(Arc::clone(shared), hold, now, tx));
+    let task = (Janitor::call_goes_abroad(shared), Arc::clone(shared));
+    shared.runtime.spawn(async move {
+        let (_abroad, shared) = task;
+        carry_out(&shared, &hold, now, tx).await;
+    });
     let outcome = tokio::select! {
         biased;
         outcome = rx => outcome.unwrap_or(Err(Failure::Unconfirmed(None))),
@@ -69,9 +74,9 @@ pub(crate) async fn release(alive: Arc<Alive>, hold: Arc<Hold>, announced: Annou
 }
 
 /// Sends the release until it is confirmed or the request timeout is over, then leaves the rest to the janitor.
-async fn carry_out(shared: Arc<Shared>, hold: Arc<Hold>, started_at: Duration, tx: oneshot::Sender<Outcome>) {
+async fn carry_out(shared: &Arc<Shared>, hold: &Hold, started_at: Duration, tx: oneshot::Sender<Outcome>) {
     let fate = &hold.fate;
-    let handover = Handover { shared: &shared, hold: &hold };
+    let handover = Handover { shared, hold };
     let until = started_at.saturating_add(hold.request_timeout);
     let mut retry = Backoff::new(RETRY.0, RETRY.1);
     let mut first = true;
@@ -93,7 +98,7 @@ async fn carry_out(shared: Arc<Shared>, hold: Arc<Hold>, started_at: Duration, t
                 }
                 // A refusal did nothing, so it does not explain an absent claim.
                 first &= !error.is_unknown();
-                sleep_until(&shared, pause_until).await;
+                sleep_until(shared, pause_until).await;
             }
         }
     };

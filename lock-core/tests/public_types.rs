@@ -39,3 +39,15 @@ async fn futures_can_be_spawned_from_a_temporary_lock() {
         tokio::spawn(async move { client.lock("y").run(async |guard: &LockGuard| guard.name().to_owned()).await });
     assert_eq!(outcome.await.expect("no panic").expect("a free lock"), "y");
 }
+
+#[tokio::test]
+async fn futures_outlive_the_lock_and_guard_that_made_them() {
+    let client = LockClient::builder(MemoryBackend::new()).build().expect("a client");
+    let acquire = client.lock("x").acquire();
+    let attempt = client.lock("y").try_acquire();
+    drop(client);
+    let guard = acquire.await.expect("free");
+    let lost = guard.lost();
+    drop((guard, attempt.await.expect("answered")));
+    drop(lost);
+}
