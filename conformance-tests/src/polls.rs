@@ -1,0 +1,95 @@
+//! A future that is given up after a number of polls, the way a lost `select!` arm or an aborted task is.
+
+use std::{
+    future::{Future, poll_fn},
+    mem,
+    task::Poll,
+    time::Duration,
+};
+
+/// What happens to a future that is not polled any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It is dropped as soon as its last poll has returned.
+    Dropped,
+    /// It is dropped when it is woken for the poll that never comes, so its answer may be there already.
+    DroppedWhenWoken,
+    /// It is never polled, woken in vain and never dropped.
+    Forgotten,
+}
+
+impl Fate {
+    /// Every fate whose traces must go promptly.
+    pub const DROPS: [Fate; 2] = [Fate::Dropped, Fate::DroppedWhenWoken];
+}
+
+/// Polls a future `polls` times, each time when it was really woken, and gives it up then.
+///
+/// Some if it was ready before that. A future that is not woken within `patience` is given up as well: it waits for
+/// something that will not come while it is being watched.
+pub async fn poll_n_then<T>(
+    polls: usize,
+    fate: Fate,
+    patience: Duration,
+    future: impl Future<Output = T> + Send,
+) -> Option<T> {
+    let mut future = Box::pin(future);
+    let mut done = 0;
+    let driven = poll_fn(|cx| {
+        if done == polls {
+            return Poll::Ready(None);
+        }
+        done += 1;
+        match future.as_mut().poll(cx) {
+            Poll::Ready(value) => Poll::Ready(Some(value)),
+            Poll::Pending if done == polls && fate != Fate::DroppedWhenWoken => Poll::Ready(None),
+            Poll::Pending => Poll::Pending,
+        }
+    });
+    let ended = tokio::time::timeout(patience, driven).await.unwrap_or_default();
+    if ended.is_none() && fate == Fate::Forgotten {
+        mem::forget(future);
+    }
+    ended
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    };
+
+    use super::*;
+
+    struct NoteDrop(Arc<AtomicUsize>);
+
+    impl Drop for NoteDrop {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    async fn yields(times: usize, polled: &AtomicUsize, _note: NoteDrop) -> &'static str {
+        for _ in 0..times {
+            polled.fetch_add(1, Ordering::SeqCst);
+            tokio::task::yield_now().await;
+        }
+        "done"
+    }
+
+    #[tokio::test]
+    async fn a_future_is_polled_exactly_so_often_and_then_meets_its_fate() {
+        for fate in [Fate::Dropped, Fate::DroppedWhenWoken, Fate::Forgotten] {
+            for polls in 0..=4 {
+                let (polled, drops) = (AtomicUsize::new(0), Arc::new(AtomicUsize::new(0)));
+                let future = yields(3, &polled, NoteDrop(Arc::clone(&drops)));
+                let ended = poll_n_then(polls, fate, Duration::from_secs(5), future).await;
+                assert_eq!(ended, (polls == 4).then_some("done"), "{fate:?} after {polls}");
+                assert_eq!(polled.load(Ordering::SeqCst), polls.min(3), "{fate:?} after {polls}");
+                let forgotten = fate == Fate::Forgotten && ended.is_none();
+                assert_eq!(drops.load(Ordering::SeqCst), usize::from(!forgotten), "{fate:?} after {polls}");
+            }
+        }
+    }
+}
