@@ -1,0 +1,131 @@
+//! Backend calls: each runs in a task of its own, so that it ends whatever becomes of its caller (L10).
+
+use std::{future::Future, sync::Arc, time::Duration};
+
+use tokio::sync::oneshot;
+
+use crate::{
+    Attempt, Backend, BackendError, Extension, Intent, LockRecord, Release, Selector,
+    fate::Fate,
+    janitor::{Abroad, Janitor},
+    shared::Shared,
+};
+
+/// An answer, with the moment that its request left. Deadlines count from there (L3).
+#[derive(Debug)]
+pub(crate) struct Answered<T> {
+    pub(crate) sent_at: Duration,
+    pub(crate) result: Result<T, BackendError>,
+}
+
+/// Where an answer will arrive. Dropping it does not stop the call.
+pub(crate) type Answer<T> = oneshot::Receiver<Answered<T>>;
+
+/// What to say when a call's task ended without an answer: it panicked, or its runtime has ended.
+pub(crate) fn no_answer() -> BackendError {
+    BackendError::unavailable("the call ended without an answer; has the client's runtime been shut down?")
+}
+
+impl Shared {
+    /// Runs one call, and gives it up after twice the request timeout by dropping its future.
+    async fn call<T>(
+        &self,
+        request_timeout: Duration,
+        call: impl Future<Output = Result<T, BackendError>>,
+    ) -> Answered<T> {
+        let sent_at = self.clock.now();
+        let give_up_after = request_timeout.saturating_mul(2);
+        let result = tokio::time::timeout(give_up_after, call).await.unwrap_or_else(|_| {
+            Err(BackendError::unavailable(format!("the store did not answer within {give_up_after:?}")))
+        });
+        Answered { sent_at, result }
+    }
+
+    /// Sends an attempt. None if the claim has ended: its id is never attempted again.
+    pub(crate) fn attempt(self: &Arc<Self>, fate: &Arc<Fate>, request_timeout: Duration) -> Option<Answer<Attempt>> {
+        if !fate.begin_attempt() {
+            return None;
+        }
+        let (tx, rx) = oneshot::channel();
+        let mut under_way = UnderWay {
+            shared: Arc::clone(self),
+            fate: Arc::clone(fate),
+            ended: false,
+            _abroad: Janitor::call_goes_abroad(self),
+        };
+        self.runtime.spawn(async move {
+            let (shared, fate) = (Arc::clone(&under_way.shared), Arc::clone(&under_way.fate));
+            fate.sent(shared.clock.now());
+            let answered = shared.call(request_timeout, shared.backend().attempt(&fate.claim)).await;
+            under_way.end(Some(&answered.result));
+            // A caller that is gone has left the claim to its fate, which has just been counted.
+            let _ = tx.send(answered);
+        });
+        Some(rx)
+    }
+
+    /// Sends one extension.
+    pub(crate) async fn extension(
+        &self,
+        fate: &Fate,
+        lease: Duration,
+        request_timeout: Duration,
+    ) -> Answered<Extension> {
+        fate.may_be_kept_until(self.clock.now().saturating_add(lease));
+        let answered = self.call(request_timeout, self.backend().extend(&fate.claim, lease)).await;
+        if let Ok(Extension::Extended(kept)) = &answered.result {
+            fate.may_be_kept_until(self.clock.now().saturating_add(*kept));
+        }
+        answered
+    }
+
+    /// Sends one release.
+    pub(crate) async fn release(&self, fate: &Arc<Fate>, request_timeout: Duration) -> Answered<Release> {
+        let answered = self.call(request_timeout, self.backend().release(&fate.claim)).await;
+        if let Ok(answer) = answered.result {
+            self.after_release(fate, answer);
+        }
+        answered
+    }
+
+    /// Asks who holds what.
+    pub(crate) fn records(self: &Arc<Self>, selector: Selector) -> Answer<Vec<LockRecord>> {
+        let (tx, rx) = oneshot::channel();
+        let shared = Arc::clone(self);
+        self.runtime.spawn(async move {
+            let answered = shared.call(shared.request_timeout(), shared.backend().inspect(&selector)).await;
+            let _ = tx.send(answered);
+        });
+        rx
+    }
+}
+
+/// Counts an attempt out also when its task panics or is dropped with its runtime.
+struct UnderWay {
+    shared: Arc<Shared>,
+    fate: Arc<Fate>,
+    ended: bool,
+    /// Dropped after the rest: what is left to clean up is put down before the backend may be closed.
+    _abroad: Abroad,
+}
+
+impl UnderWay {
+    fn end(&mut self, outcome: Option<&Result<Attempt, BackendError>>) {
+        self.ended = true;
+        let now = self.shared.clock.now();
+        if self.fate.claim.intent == Intent::Wait {
+            self.shared.lines.call_ended(&self.fate, now);
+        }
+        if self.fate.end_attempt(outcome, self.shared.capabilities.queue, now) {
+            self.shared.janitor.oblige(&self.fate, now);
+        }
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.end(None);
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! Extensions: sent from a task, so that an answer counts whether or not the caller still waits (L6).
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::sync::oneshot;
+
+use crate::{BackendError, Extension, engine::apply_extension, hold::Hold, shared::Shared};
+
+/// Sends one extension and applies its answer to the hold. `by` is what the user asked for; None is a renewal.
+pub(crate) fn extend_hold(
+    shared: &Arc<Shared>,
+    hold: &Arc<Hold>,
+    lease: Duration,
+    by: Option<Duration>,
+) -> oneshot::Receiver<Result<Extension, BackendError>> {
+    let (tx, rx) = oneshot::channel();
+    let task = (Arc::clone(shared), Arc::clone(hold));
+    shared.runtime.spawn(async move {
+        let (shared, hold) = task;
+        let answered = shared.extension(&hold.fate, lease, hold.request_timeout).await;
+        apply_extension(&shared, &hold, &answered, by);
+        // A caller that is gone has no use for the answer, and the hold has it already.
+        let _ = tx.send(answered.result);
+    });
+    rx
+}

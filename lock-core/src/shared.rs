@@ -1,0 +1,145 @@
+//! What a client's handles, guards and background tasks share, and how its life ends.
+
+use std::{
+    sync::{Arc, atomic::AtomicBool, atomic::Ordering},
+    time::Duration,
+};
+
+use tokio::runtime::Handle;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    Backend, Capabilities, Clock, Error, ErrorKind, FencingToken, HolderInfo, LossReason,
+    engine::{self, Engine},
+    janitor::{self, Janitor},
+    line::Lines,
+    options::{Options, SHORTEST_LEASE},
+    owners::Owners,
+};
+
+/// The inside of a client.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    /// None only while this is being dropped.
+    backend: Option<Arc<dyn Backend>>,
+    pub(crate) capabilities: Capabilities,
+    pub(crate) options: Options,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) runtime: Handle,
+    pub(crate) holder: Arc<HolderInfo>,
+    pub(crate) engine: Engine,
+    pub(crate) janitor: Janitor,
+    pub(crate) lines: Lines,
+    pub(crate) owners: Owners,
+    /// Cancelled when the client is closed or its runtime ends: waiting acquisitions end.
+    pub(crate) closed: CancellationToken,
+    background_ended: AtomicBool,
+}
+
+impl Shared {
+    /// Starts the client's two background tasks on the runtime that this is called in.
+    pub(crate) fn start(
+        backend: Arc<dyn Backend>,
+        options: Options,
+        clock: Arc<dyn Clock>,
+        runtime: Handle,
+    ) -> Arc<Alive> {
+        let shared = Arc::new(Shared {
+            capabilities: backend.capabilities().clone(),
+            backend: Some(backend),
+            options,
+            clock,
+            holder: Arc::new(HolderInfo::of_this_process()),
+            engine: Engine::default(),
+            janitor: Janitor::default(),
+            lines: Lines::default(),
+            owners: Owners::default(),
+            closed: CancellationToken::new(),
+            background_ended: AtomicBool::new(false),
+            runtime: runtime.clone(),
+        });
+        runtime.spawn(engine::run(Arc::clone(&shared)));
+        runtime.spawn(janitor::run(Arc::clone(&shared)));
+        Arc::new(Alive { shared })
+    }
+
+    pub(crate) fn backend(&self) -> &Arc<dyn Backend> {
+        self.backend.as_ref().expect("the backend is there until the client's last part is dropped")
+    }
+
+    /// How long a call may take that is made for the client rather than for one lock.
+    pub(crate) fn request_timeout(&self) -> Duration {
+        self.options.request_timeout(self.options.lease)
+    }
+
+    /// The shortest lease that the store gives.
+    pub(crate) fn shortest_lease(&self) -> Duration {
+        self.capabilities.lease_min.max(SHORTEST_LEASE)
+    }
+
+    /// A store's token as users see it.
+    pub(crate) fn user_token(&self, token: FencingToken) -> FencingToken {
+        token.raised_by(self.options.fence_base)
+    }
+
+    /// An error if the client is closed.
+    pub(crate) fn check_open(&self) -> Result<(), Error> {
+        if self.closed.is_cancelled() { Err(self.closed_error()) } else { Ok(()) }
+    }
+
+    pub(crate) fn closed_error(&self) -> Error {
+        let why = if self.has_background_ended() {
+            "the tokio runtime that this client was made on has ended; make a client on one that lasts"
+        } else {
+            "this client has been closed"
+        };
+        Error::new(ErrorKind::Closed, why)
+    }
+
+    /// The client's runtime has ended, or its tasks are done.
+    pub(crate) fn background_ended(&self) {
+        self.background_ended.store(true, Ordering::Release);
+        self.closed.cancel();
+    }
+
+    pub(crate) fn has_background_ended(&self) -> bool {
+        self.background_ended.load(Ordering::Acquire)
+    }
+
+    /// Refuses new work, tells every live guard that it is lost, and only then gives up the claims (L11).
+    pub(crate) fn close(&self) {
+        self.closed.cancel();
+        let holds = self.engine.shut();
+        for hold in &holds {
+            hold.lose(LossReason::Closed);
+        }
+        for hold in holds {
+            self.end(&hold.fate);
+        }
+        self.janitor.end_all_seeking(self);
+        self.janitor.finish();
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // A pooled connection that is dropped outside a runtime panics.
+        let _entered = self.runtime.enter();
+        self.backend.take();
+    }
+}
+
+/// Held by every client handle, guard and acquisition: when the last is gone, the client winds up.
+#[derive(Debug)]
+pub(crate) struct Alive {
+    pub(crate) shared: Arc<Shared>,
+}
+
+impl Drop for Alive {
+    fn drop(&mut self) {
+        // No guard is left, so there is nothing to tell; the janitor drains what is pending and closes the backend.
+        self.shared.closed.cancel();
+        self.shared.engine.shut();
+        self.shared.janitor.finish();
+    }
+}

@@ -1,0 +1,26 @@
+//! A mutex that shrugs at poisoning: every critical section here leaves its data whole at each step.
+
+use std::{
+    fmt,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+/// A [`Mutex`] whose lock cannot fail. Never held over an await.
+#[derive(Default)]
+pub(crate) struct Guarded<T>(Mutex<T>);
+
+impl<T> Guarded<T> {
+    pub(crate) const fn new(value: T) -> Self {
+        Guarded(Mutex::new(value))
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Guarded<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
