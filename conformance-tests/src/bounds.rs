@@ -5,7 +5,7 @@ use std::time::Duration;
 use lock_core::{Capabilities, Wakes};
 
 /// What a loaded machine with two processors may add to anything, at worst.
-pub const NOISE: Duration = Duration::from_secs(2);
+pub(crate) const NOISE: Duration = Duration::from_secs(2);
 
 /// Time bounds on one store. Upper bounds are generous where the contract leaves room, exact where it does not.
 #[derive(Clone, Debug)]

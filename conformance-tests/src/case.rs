@@ -2,7 +2,7 @@
 
 use std::{fmt, time::Duration};
 
-use futures_util::future::BoxFuture;
+use futures_util::future::LocalBoxFuture;
 
 use crate::{Outcome, World};
 
@@ -13,7 +13,7 @@ pub struct Case {
     clauses: &'static [&'static str],
     load: Load,
     limit: Duration,
-    run: fn(World) -> BoxFuture<'static, Outcome>,
+    run: fn(World) -> LocalBoxFuture<'static, Outcome>,
 }
 
 /// How much of the machine a case needs.
@@ -34,7 +34,7 @@ impl Case {
         topic: &str,
         name: &str,
         clauses: &'static [&'static str],
-        run: fn(World) -> BoxFuture<'static, Outcome>,
+        run: fn(World) -> LocalBoxFuture<'static, Outcome>,
     ) -> Self {
         let topic = topic.rsplit("::").next().unwrap_or(topic);
         Case { name: format!("{topic}::{name}"), clauses, load: Load::Light, limit: Case::LIMIT, run }

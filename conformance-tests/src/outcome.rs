@@ -99,7 +99,7 @@ impl From<Blind> for Stop {
 /// Fails the case at a clause unless the condition holds.
 #[macro_export]
 macro_rules! ensure {
-    ($clause:literal, $condition:expr, $($message:tt)+) => {
+    ($clause:expr, $condition:expr, $($message:tt)+) => {
         if !$condition {
             return Err($crate::Stop::failed($clause, format!($($message)+)));
         }
@@ -109,7 +109,7 @@ macro_rules! ensure {
 /// Fails the case at a clause unless two values are equal.
 #[macro_export]
 macro_rules! ensure_eq {
-    ($clause:literal, $left:expr, $right:expr, $($message:tt)+) => {
+    ($clause:expr, $left:expr, $right:expr, $($message:tt)+) => {
         match (&$left, &$right) {
             (left, right) => if *left != *right {
                 let message = format!($($message)+);

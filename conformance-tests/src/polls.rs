@@ -3,6 +3,7 @@
 use std::{
     future::{Future, poll_fn},
     mem,
+    pin::Pin,
     task::Poll,
     time::Duration,
 };
@@ -31,7 +32,7 @@ pub async fn poll_n_then<T>(
     polls: usize,
     fate: Fate,
     patience: Duration,
-    future: impl Future<Output = T> + Send,
+    future: impl Future<Output = T>,
 ) -> Option<T> {
     let mut future = Box::pin(future);
     let mut done = 0;
@@ -51,6 +52,11 @@ pub async fn poll_n_then<T>(
         mem::forget(future);
     }
     ended
+}
+
+/// Polls a future once, now: it takes its place in a line without being awaited.
+pub(crate) async fn poll_once<F: Future>(future: &mut Pin<Box<F>>) -> Poll<F::Output> {
+    poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx))).await
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use lock_core::{ErrorKind, LockGuard, LossReason, ManualClock, Renew, SystemClock};
 
-use super::{refused, stays, taken};
+use super::{refused, stays};
 use crate::{Fault, Op, Outcome, World, bounds::NOISE, case::cases, ensure, ensure_eq, within};
 
 cases! {

@@ -6,11 +6,10 @@ use std::{
 };
 
 use lock_core::{ErrorKind, LockClient, LockGuard, Queue, Renew, Wakes};
-use lock_core::reexport::futures_util::poll;
 use tokio::{sync::Mutex, task::JoinHandle};
 
 use super::{refused, taken};
-use crate::{Fault, Op, Outcome, Stop, World, bounds::NOISE, case::cases, ensure, ensure_eq, eventually, within};
+use crate::{Fault, Op, Outcome, Stop, World, bounds::NOISE, case::cases, ensure, ensure_eq, eventually, polls::poll_once, within};
 
 cases! {
     a_try_returns_at_once_and_leaves_nothing: "L9.a" "L9.c";
@@ -302,7 +301,7 @@ async fn line_up(
     for number in 0..waiters {
         let mut acquire = Box::pin(client.lock(name).wait(Duration::from_secs(60)).acquire());
         // The first poll takes the place in line; only then may the next one come.
-        let first = poll!(&mut acquire);
+        let first = poll_once(&mut acquire).await;
         let served = Arc::clone(served);
         tasks.push(tokio::spawn(async move {
             let guard = match first {
@@ -337,9 +336,9 @@ async fn a_waiter_that_leaves_passes_its_turn_on(world: World) -> Outcome {
     for round in 0..30 {
         let guard = taken("L9.g", &other, "x").await?;
         let mut first = Box::pin(client.lock("x").acquire());
-        let _ = poll!(&mut first);
+        let _ = poll_once(&mut first).await;
         let mut second = Box::pin(client.lock("x").acquire());
-        let _ = poll!(&mut second);
+        let _ = poll_once(&mut second).await;
         // The head leaves about when it is its turn: before, at, or after its wake-up.
         let leave = rng.u64(..2_000);
         let leaver = tokio::spawn(async move {
@@ -359,7 +358,7 @@ async fn a_slow_head_does_not_block_the_line(world: World) -> Outcome {
     let guard = taken("L9.j", &other, "x").await?;
     // Its future exists and is never polled again, as in a `select!` arm that is not taken.
     let mut starved = Box::pin(client.lock("x").acquire());
-    let _ = poll!(&mut starved);
+    let _ = poll_once(&mut starved).await;
     let next = tokio::spawn(client.lock("x").wait(Duration::from_secs(30)).acquire());
     tokio::time::sleep(Duration::from_millis(100)).await;
     guard.release().await?;
