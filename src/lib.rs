@@ -1,1 +1,2 @@
 //! Laid next.
+pub use lock_core::*;

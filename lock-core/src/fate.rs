@@ -132,16 +132,25 @@ impl Fate {
         first && state.in_flight == 0 && state.trace
     }
 
+    /// The acquisition gives the claim up, or is passed over; a claim that it has just taken stays. Answers as `end`.
+    pub(crate) fn end_seeking(&self) -> bool {
+        let mut state = self.state.lock();
+        let seeking = state.stage == Stage::Seeking;
+        if seeking {
+            state.stage = Stage::Ended;
+        }
+        seeking && state.in_flight == 0 && state.trace
+    }
+
     /// Ends a claim whose acquisition has not touched it for a lease although the store may have it: a forgotten future.
     pub(crate) fn end_if_forgotten(&self, now: Duration) -> bool {
-        {
-            let state = self.state.lock();
-            let untouched = state.touched_at.saturating_add(self.claim.lease) <= now;
-            if state.stage != Stage::Seeking || !untouched || state.in_flight > 0 || !state.trace {
-                return false;
-            }
+        let mut state = self.state.lock();
+        let untouched = state.touched_at.saturating_add(self.claim.lease) <= now;
+        let forgotten = state.stage == Stage::Seeking && untouched && state.in_flight == 0 && state.trace;
+        if forgotten {
+            state.stage = Stage::Ended;
         }
-        self.end()
+        forgotten
     }
 
     /// The store confirmed a release.
@@ -194,9 +203,7 @@ impl Seeking {
 impl Drop for Seeking {
     fn drop(&mut self) {
         self.shared.janitor.sought(&self.fate);
-        if self.fate.state.lock().stage == Stage::Seeking {
-            self.shared.end(&self.fate);
-        }
+        self.shared.end_seeking(&self.fate);
     }
 }
 
@@ -204,6 +211,13 @@ impl Shared {
     /// Nobody wants this claim: the janitor removes what is left of it.
     pub(crate) fn end(&self, fate: &Arc<Fate>) {
         if fate.end() {
+            self.janitor.oblige(fate, self.clock.now());
+        }
+    }
+
+    /// An acquisition's claim is given up, unless the acquisition has just taken it.
+    pub(crate) fn end_seeking(&self, fate: &Arc<Fate>) {
+        if fate.end_seeking() {
             self.janitor.oblige(fate, self.clock.now());
         }
     }

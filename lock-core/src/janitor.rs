@@ -137,7 +137,7 @@ impl Janitor {
     pub(crate) fn end_all_seeking(&self, shared: &Shared) {
         let seeking: Vec<_> = self.book.lock().seeking.values().filter_map(Weak::upgrade).collect();
         for fate in seeking {
-            shared.end(&fate);
+            shared.end_seeking(&fate);
         }
     }
 

@@ -48,6 +48,8 @@ mod lock;
 mod loss;
 mod lost;
 mod memory;
+#[cfg(all(test, leasehold_model))]
+mod model;
 mod name;
 mod options;
 mod owner;

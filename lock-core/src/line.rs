@@ -154,7 +154,7 @@ impl Lines {
             line.call_head(now);
         }
         for fate in &given_up {
-            shared.end(fate);
+            shared.end_seeking(fate);
         }
         minded.then(|| now.saturating_add(SWEEP_EVERY))
     }

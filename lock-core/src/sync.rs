@@ -1,16 +1,21 @@
 //! A mutex that shrugs at poisoning: every critical section here leaves its data whole at each step.
 
-use std::{
-    fmt,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::fmt;
+
+#[cfg(not(leasehold_model))]
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+#[cfg(leasehold_model)]
+use shuttle::sync::{Mutex, MutexGuard};
+#[cfg(leasehold_model)]
+use std::sync::PoisonError;
 
 /// A [`Mutex`] whose lock cannot fail. Never held over an await.
 #[derive(Default)]
 pub(crate) struct Guarded<T>(Mutex<T>);
 
 impl<T> Guarded<T> {
-    pub(crate) const fn new(value: T) -> Self {
+    pub(crate) fn new(value: T) -> Self {
         Guarded(Mutex::new(value))
     }
 
