@@ -9,7 +9,10 @@ use lock_core::{ErrorKind, LockClient, LockGuard, Queue, Renew, Wakes};
 use tokio::{sync::Mutex, task::JoinHandle};
 
 use super::{refused, stays, taken};
-use crate::{Fault, Op, Outcome, Stop, World, bounds::NOISE, case::cases, ensure, ensure_eq, eventually, polls::poll_once, within};
+use crate::{
+    Fault, Op, Outcome, Stop, World, bounds::NOISE, case::cases, ensure, ensure_eq, eventually, polls::poll_once,
+    within,
+};
 
 cases! {
     a_try_returns_at_once_and_leaves_nothing: "L9.a" "L9.c";
@@ -125,7 +128,8 @@ async fn an_unreachable_store_is_asked_again_for_a_while(world: World) -> Outcom
     store.all(Op::Attempt, Fault::Refuse);
     for waits in [false, true] {
         let (before, start) = (store.count(Op::Attempt), Instant::now());
-        let result = if waits { client.lock("x").acquire().await.map(Some) } else { client.lock("x").try_acquire().await };
+        let result =
+            if waits { client.lock("x").acquire().await.map(Some) } else { client.lock("x").try_acquire().await };
         let took = start.elapsed();
         refused("L9.d", "a first attempt at an unreachable store", result, ErrorKind::Unavailable)?;
         ensure!("L9.d", took <= timeout + NOISE, "it ended after {took:?}, with a request timeout of {timeout:?}");
@@ -242,7 +246,11 @@ async fn a_release_wakes_a_waiter_of_the_same_client(world: World) -> Outcome {
     }
     hand_overs.sort_unstable();
     let median = hand_overs[hand_overs.len() / 2];
-    ensure!("L9.g", median < Duration::from_millis(45), "half of the hand-overs within one client took {median:?} or more");
+    ensure!(
+        "L9.g",
+        median < Duration::from_millis(45),
+        "half of the hand-overs within one client took {median:?} or more"
+    );
     Ok(())
 }
 
@@ -388,7 +396,12 @@ async fn a_hundred_waiters_cost_no_more_than_one(world: World) -> Outcome {
     tokio::time::sleep(Duration::from_secs(1)).await;
     let polls = usize::try_from(start.elapsed().as_millis() / 50).unwrap_or(usize::MAX) + 2;
     let idle = store.count(Op::Attempt) - before;
-    ensure!("L19.a", idle <= polls * at_store, "{WAITERS} waiters asked the store {idle} times in {:?}", start.elapsed());
+    ensure!(
+        "L19.a",
+        idle <= polls * at_store,
+        "{WAITERS} waiters asked the store {idle} times in {:?}",
+        start.elapsed()
+    );
     let (before, handed) = (store.calls().len(), Instant::now());
     guard.release().await?;
     for task in tasks {
@@ -406,7 +419,11 @@ async fn a_hundred_waiters_cost_no_more_than_one(world: World) -> Outcome {
 }
 
 /// Waiters of clients of their own, in a queue that the store keeps, each known to be in it before the next one comes.
-async fn queue_up(world: &World, waiters: usize, lease: Duration) -> Outcome<Vec<JoinHandle<Result<LockGuard, lock_core::Error>>>> {
+async fn queue_up(
+    world: &World,
+    waiters: usize,
+    lease: Duration,
+) -> Outcome<Vec<JoinHandle<Result<LockGuard, lock_core::Error>>>> {
     if world.capabilities().queue != Queue::InStore {
         return Err(Stop::skipped("the store keeps no queue"));
     }
