@@ -39,7 +39,11 @@ const ROADS: [Option<Fault>; 4] = [
 ];
 
 /// Runs `step` for every road, every way of leaving, and every number of polls until it says that it ended by itself.
-async fn at_every_poll(op: Op, mut step: impl AsyncFnMut(&Faulty, Fate, usize) -> Outcome<bool>, world: &World) -> Outcome {
+async fn at_every_poll(
+    op: Op,
+    mut step: impl AsyncFnMut(&Faulty, Fate, usize) -> Outcome<bool>,
+    world: &World,
+) -> Outcome {
     for road in ROADS {
         for fate in Fate::DROPS {
             for polls in 0.. {
@@ -230,12 +234,16 @@ async fn a_forgotten_waiter_leaves_nothing_beyond_a_lease(world: World) -> Outco
     for polls in 1..4 {
         let name = format!("x{polls}");
         let guard = taken("L10.b", &other, &name).await?;
-        let ended = poll_n_then(polls, Fate::Forgotten, Duration::from_millis(300), client.lock(&name).acquire()).await.ended();
+        let ended =
+            poll_n_then(polls, Fate::Forgotten, Duration::from_millis(300), client.lock(&name).acquire()).await.ended();
         ensure!("L1.a", ended.is_none(), "a waiter was let in beside the holder");
         guard.release().await?;
         let next = other.lock(&name).wait(forgotten(&world, lease)).acquire().await;
         let Ok(next) = next else {
-            return Err(Stop::failed("L10.b", format!("a waiter forgotten after {polls} polls keeps the lock: {next:?}")));
+            return Err(Stop::failed(
+                "L10.b",
+                format!("a waiter forgotten after {polls} polls keeps the lock: {next:?}"),
+            ));
         };
         next.release().await?;
         world.gone("L10.b", &name, forgotten(&world, lease)).await?;

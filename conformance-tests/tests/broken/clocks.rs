@@ -8,8 +8,8 @@ use std::{
 use async_trait::async_trait;
 use conformance_tests::{Fixture, Memory, Outcome};
 use lock_core::{
-    Attempt, Backend, BackendError, Capabilities, Claim, Clock, Extension, LockRecord, MemoryBackend, Release, Selector,
-    SystemClock,
+    Attempt, Backend, BackendError, Capabilities, Claim, Clock, Extension, LockRecord, MemoryBackend, Release,
+    Selector, SystemClock,
 };
 
 use crate::{caught_by, passes};
