@@ -108,7 +108,7 @@ async fn in_line(
 
 async fn a_limit_that_ends_in_an_outage_is_unavailable(world: World) -> Outcome {
     let store = world.faulty().await?;
-    let timeout = Duration::from_millis(200);
+    let timeout = Duration::from_millis(500);
     let client = world.over(store.clone()).request_timeout(timeout).build()?;
     let guard = taken("L9.e", &world.client().await?, "x").await?;
     let waiter = in_line(&store, &client, "x", Some(Duration::from_millis(1_500))).await?;
@@ -164,7 +164,7 @@ async fn a_wait_of_zero_is_one_attempt(world: World) -> Outcome {
 
 async fn a_waiter_outlives_an_outage(world: World) -> Outcome {
     let store = world.faulty().await?;
-    let client = world.over(store.clone()).request_timeout(Duration::from_millis(200)).build()?;
+    let client = world.over(store.clone()).request_timeout(Duration::from_millis(500)).build()?;
     for fault in [Fault::Refuse, Fault::Swallow] {
         let guard = taken("L9.e", &world.client().await?, "x").await?;
         let waiter = in_line(&store, &client, "x", Some(Duration::from_secs(30))).await?;
