@@ -119,6 +119,19 @@ impl Oracle for ThroughBackend {
         Ok(records.iter().map(|record| record.holders.len() as u64 + record.waiters.unwrap_or_default()).sum())
     }
 
+    async fn endless(&self, namespace: &Namespace) -> Seen<Vec<String>> {
+        let selector = Selector::prefix("").in_namespace(namespace.clone());
+        let records = self.backend.inspect(&selector).await.map_err(Blind::failed)?;
+        let holders = records.iter().flat_map(|record| &record.holders);
+        // A claim whose end is not shown may have one: only a store that shows ends can be judged.
+        if holders.clone().any(|holder| holder.remaining.is_none()) {
+            return Err(Blind::Unsupported("tell which claims have no end"));
+        }
+        let longest = self.backend.capabilities().lease_max;
+        let endless = holders.filter(|holder| holder.remaining.is_some_and(|remaining| remaining > longest));
+        Ok(endless.map(|holder| format!("{holder:?}")).collect())
+    }
+
     async fn remove(&self, key: &Key) -> Seen<()> {
         for holder in self.holders(key).await? {
             let claim = made_up(key, holder.claim, Duration::from_secs(1));
