@@ -25,22 +25,16 @@ const CONFIRM: Duration = Duration::from_secs(5);
 /// After so much silence the server is asked whether it is still there: a cut may leave no sign.
 const PROBE: Duration = Duration::from_secs(15);
 
-/// A connection on which nothing has been subscribed for so long is closed.
-const UNUSED: Duration = Duration::from_secs(30);
-
 /// How many channels are named in one command.
 const PAGE: usize = 1_000;
 
 /// The connection has gone, or is closed.
 struct Ended;
 
-/// Runs until it is aborted.
+/// Runs until nobody is interested in anything any more: neither a connection nor a task is kept for nothing (L20).
 pub(super) async fn run(hub: Arc<Hub>) {
     let mut pause = RETRY.0;
-    loop {
-        while hub.state.lock().channels.is_empty() {
-            hub.work.notified().await;
-        }
+    while !hub.retire() {
         match hub.connector.listen().await {
             Ok((sink, stream)) => {
                 let connected_at = Instant::now();
@@ -56,8 +50,23 @@ pub(super) async fn run(hub: Arc<Hub>) {
         }
         // Before the pause: whoever waits asks again meanwhile.
         hub.state.lock().channels.cut();
+        if hub.retire() {
+            return;
+        }
         sleep(pause.mul_f64(0.5 + fastrand::f64() / 2.0)).await;
         pause = (pause * 2).min(RETRY.1);
+    }
+}
+
+impl Hub {
+    /// True if nobody is interested in anything: then the subscriber ends, and whoever comes next starts another.
+    fn retire(&self) -> bool {
+        let mut state = self.state.lock();
+        let retired = state.channels.is_empty();
+        if retired {
+            state.subscriber = None;
+        }
+        retired
     }
 }
 
@@ -71,20 +80,12 @@ struct Session<'a> {
 
 impl Session<'_> {
     async fn serve(&mut self) -> Ended {
-        // What was found subscribed by an earlier connection is fresh again since its cut.
         let mut tick = interval(LINGER);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut used_at = Instant::now();
         loop {
-            let (fresh, unused) = {
-                let mut state = self.hub.state.lock();
-                (state.channels.take_fresh(), state.channels.is_empty())
-            };
+            let fresh = self.hub.state.lock().channels.take_fresh();
             if !fresh.is_empty() && self.subscribe(&fresh).await.is_err() {
                 return Ended;
-            }
-            if !unused {
-                used_at = Instant::now();
             }
             tokio::select! {
                 message = self.stream.next() => {
@@ -93,17 +94,16 @@ impl Session<'_> {
                     self.hub.state.lock().channels.message(message.get_channel_name());
                 }
                 () = self.hub.work.notified() => {}
-                _ = tick.tick(), if !unused => {
+                _ = tick.tick() => {
                     if self.unsubscribe_idle().await.is_err() {
                         return Ended;
                     }
                 }
-                () = sleep_until(self.last_heard + PROBE), if !unused => {
+                () = sleep_until(self.last_heard + PROBE) => {
                     if self.probe().await.is_err() {
                         return Ended;
                     }
                 }
-                () = sleep_until(used_at + UNUSED), if unused => return Ended,
             }
         }
     }
@@ -130,7 +130,14 @@ impl Session<'_> {
     async fn unsubscribe_idle(&mut self) -> Result<(), Ended> {
         // Forgotten before they are unsubscribed: whoever comes in between makes the channel fresh again, and is
         // subscribed after this.
-        let idle = self.hub.state.lock().channels.take_idle();
+        let (idle, last) = {
+            let mut state = self.hub.state.lock();
+            (state.channels.take_idle(), state.channels.is_empty())
+        };
+        if last {
+            // The end of the connection is the end of all its subscriptions.
+            return Err(Ended);
+        }
         for page in idle.chunks(PAGE) {
             let names: Vec<&str> = page.iter().map(AsRef::as_ref).collect();
             match timeout(CONFIRM, self.sink.unsubscribe(names)).await {

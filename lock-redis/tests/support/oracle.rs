@@ -6,11 +6,12 @@ use async_trait::async_trait;
 use conformance_tests::{Blind, Key, Oracle, Seen};
 use lock_core::{ClaimId, FencingToken, Holder, HolderInfo, Namespace};
 use redis::{FromRedisValue, aio::MultiplexedConnection};
+use tokio::sync::Mutex;
 
-/// A second connection to a server.
-#[derive(Clone)]
+/// A second connection to a server, which is made anew when the server was restarted.
 pub(crate) struct Raw {
-    connection: MultiplexedConnection,
+    client: redis::Client,
+    connection: Mutex<MultiplexedConnection>,
 }
 
 impl Raw {
@@ -21,14 +22,23 @@ impl Raw {
 
     /// Connects as a URL says.
     pub(crate) async fn by_url(url: &str) -> Result<Self, redis::RedisError> {
-        Ok(Raw { connection: redis::Client::open(url)?.get_multiplexed_async_connection().await? })
+        let client = redis::Client::open(url)?;
+        let connection = Mutex::new(client.get_multiplexed_async_connection().await?);
+        Ok(Raw { client, connection })
     }
 
     /// Sends the words of a command.
     pub(crate) async fn ask<T: FromRedisValue>(&self, words: &[&str]) -> Result<T, redis::RedisError> {
         let mut command = redis::Cmd::new();
         command.arg(words);
-        command.query_async(&mut self.connection.clone()).await
+        let mut connection = self.connection.lock().await;
+        match command.query_async(&mut *connection).await {
+            Err(error) if error.is_connection_dropped() => {
+                *connection = self.client.get_multiplexed_async_connection().await?;
+                command.query_async(&mut *connection).await
+            }
+            answer => answer,
+        }
     }
 
     /// All keys that match a pattern.
