@@ -59,7 +59,7 @@ impl RedisBackend {
         let backend = RedisBackend {
             link: Link::new(connector.clone()),
             wakes: Wakes::new(connector),
-            capabilities: Self::promised(),
+            capabilities: Self::redis_capabilities(),
             fence_kept_ms: FENCE_KEPT.as_millis().to_string(),
         };
         // From here on dropping closes what was opened.
@@ -69,7 +69,7 @@ impl RedisBackend {
 
     /// What a single server promises, known before one is reached.
     #[must_use]
-    pub fn promised() -> Capabilities {
+    pub fn redis_capabilities() -> Capabilities {
         capabilities::redis()
     }
 
