@@ -74,15 +74,9 @@ impl Scheme {
             #[cfg(feature = "redis")]
             Scheme::Redis => SHARED,
             #[cfg(feature = "redis")]
-            Scheme::Rediss => &[
-                "namespace",
-                "lease",
-                "wait",
-                "connect_timeout",
-                "request_timeout",
-                "fence_base",
-                "tls_ca",
-            ],
+            Scheme::Rediss => {
+                &["namespace", "lease", "wait", "connect_timeout", "request_timeout", "fence_base", "tls_ca"]
+            }
             #[cfg(feature = "sqlite")]
             Scheme::Sqlite => &[
                 "namespace",

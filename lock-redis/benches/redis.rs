@@ -260,15 +260,14 @@ async fn many_waiters(address: SocketAddr, clients: usize, each: usize) {
 async fn many_held(address: SocketAddr) {
     const HELD: usize = 10_000;
     let raw = Raw::connect(address).await.expect("a connection");
-    let client =
-        LockClient::builder(backend(address).await).lease(Duration::from_secs(10)).build().expect("a client");
+    let client = LockClient::builder(backend(address).await).lease(Duration::from_secs(10)).build().expect("a client");
     let mut tasks = JoinSet::new();
     for worker in 0..100 {
         let client = client.clone();
         tasks.spawn(async move {
             let mut guards = Vec::new();
             for number in 0..HELD / 100 {
-                guards.push(client.lock(&format!("held-{worker}-{number}")).acquire().await.expect("free"));
+                guards.push(client.lock(format!("held-{worker}-{number}")).acquire().await.expect("free"));
             }
             guards
         });
@@ -282,7 +281,9 @@ async fn many_held(address: SocketAddr) {
     }
     let lost = guards.iter().filter(|guard| !guard.is_held()).count();
     let renewals = calls(&raw).await - before;
-    println!("{HELD} locks held for 25 s at a lease of 10 s: {lost} lost, {renewals} renewals, at least {least:.1?} left");
+    println!(
+        "{HELD} locks held for 25 s at a lease of 10 s: {lost} lost, {renewals} renewals, at least {least:.1?} left"
+    );
     drop(guards);
     client.close().await.expect("closes");
 }

@@ -79,7 +79,8 @@ impl RedisBackend {
         let lease_ms = self.lease_ms(claim.lease)?.to_string();
         let min_token = claim.min_token.get();
         if min_token >= TOKEN_LIMIT {
-            let message = format!("fencing token {min_token} is above {}, the largest of a Redis script", TOKEN_LIMIT - 1);
+            let message =
+                format!("fencing token {min_token} is above {}, the largest of a Redis script", TOKEN_LIMIT - 1);
             return Err(BackendError::refused(message));
         }
         let (min_token, who) = (min_token.to_string(), who(&claim.holder));

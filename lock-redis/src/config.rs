@@ -95,7 +95,9 @@ impl RedisConfig {
     /// `Config` for a server that is reached without TLS.
     pub fn tls_ca(mut self, file: impl Into<PathBuf>) -> Result<Self, BackendError> {
         if self.tls == Tls::Off {
-            return Err(config_error("roots for TLS are given, and the server is reached without TLS; write rediss://"));
+            return Err(config_error(
+                "roots for TLS are given, and the server is reached without TLS; write rediss://",
+            ));
         }
         self.tls = Tls::Roots(file.into());
         Ok(self)
@@ -177,7 +179,9 @@ fn decode(text: &str) -> Option<String> {
 
 /// An error that says what is wrong with a URL without showing it: any part of it may be a password.
 fn wrong(what: &str) -> BackendError {
-    config_error(format!("the URL of a Redis server is wrong: {what}; write it as redis://user:password@host:port/database"))
+    config_error(format!(
+        "the URL of a Redis server is wrong: {what}; write it as redis://user:password@host:port/database"
+    ))
 }
 
 pub(crate) fn config_error(message: impl Into<String>) -> BackendError {
@@ -206,9 +210,21 @@ mod tests {
     #[test]
     fn what_is_wrong_with_a_url_is_told_without_its_password() {
         let wrong = [
-            "redis:h", "http://secret@h", "redis://", "redis://secret@", "redis://:secret@h:0", "redis://:secret@h:x",
-            "redis://:secret@h/db", "redis://:secret@h/-1", "redis://:secret%@h", "redis://:secret@h?x=1", "redis://:sec#ret@h",
-            "redis://[::1", "redis://[::1]x", "redis://secret@h", "redis://:secret@h:65536",
+            "redis:h",
+            "http://secret@h",
+            "redis://",
+            "redis://secret@",
+            "redis://:secret@h:0",
+            "redis://:secret@h:x",
+            "redis://:secret@h/db",
+            "redis://:secret@h/-1",
+            "redis://:secret%@h",
+            "redis://:secret@h?x=1",
+            "redis://:sec#ret@h",
+            "redis://[::1",
+            "redis://[::1]x",
+            "redis://secret@h",
+            "redis://:secret@h:65536",
         ];
         for url in wrong {
             let error = RedisConfig::from_url(url).expect_err(url);

@@ -69,7 +69,10 @@ impl Connector {
         self.within_limit(async { Ok(self.client.get_async_pubsub().await?.split()) }).await
     }
 
-    async fn within_limit<T>(&self, connecting: impl Future<Output = Result<T, RedisError>>) -> Result<T, BackendError> {
+    async fn within_limit<T>(
+        &self,
+        connecting: impl Future<Output = Result<T, RedisError>>,
+    ) -> Result<T, BackendError> {
         let limit = self.config.connect_timeout;
         match tokio::time::timeout(limit, connecting).await {
             Ok(connected) => connected.map_err(|error| self.error(error)),

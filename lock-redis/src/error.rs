@@ -1,6 +1,6 @@
 //! What a server's errors mean to core, and what a person can do about them.
 
-use std::{error::Error as _, io};
+use std::{error::Error as StdError, io, sync::Arc};
 
 use lock_core::{BackendError, BackendErrorKind};
 use redis::{ErrorKind, RedisError};
@@ -58,6 +58,10 @@ impl Fault {
         if detail.contains("DB index is out of range") {
             return Fault::Database;
         }
+        // What a script may not do is told without a code, see `scriptCall` in the server's source.
+        if detail.contains("user executing the script can't") {
+            return Fault::Forbidden;
+        }
         // Before Redis 7 an error within a script is told as ERR, with its own code inside.
         let inner = detail.split([' ', ':']).map(|word| Fault::of_code(word.trim_start_matches('-')));
         inner.into_iter().find(|fault| *fault != Fault::Refused).unwrap_or(Fault::Refused)
@@ -99,9 +103,13 @@ impl Fault {
             Fault::Database => "has no such database; check the number at the end of the URL",
             Fault::Tls => "is not trusted, or speaks no TLS; check the scheme, the host's name and the roots",
             Fault::Full => "has no memory left; raise maxmemory, or remove keys",
-            Fault::Forbidden => "does not allow this to its user; check its ACL, which needs ~leasehold/* and &leasehold/*",
+            Fault::Forbidden => {
+                "does not allow this to its user; check its ACL, which needs ~leasehold/* and &leasehold/*"
+            }
             Fault::Disk => "takes no writes, since it cannot write to its disk; make room there",
-            Fault::Foreign => "has something under the lock's name that is no lock; remove it, or use another namespace",
+            Fault::Foreign => {
+                "has something under the lock's name that is no lock; remove it, or use another namespace"
+            }
             Fault::Cluster => "is a part of a cluster, which this backend does not serve",
             Fault::Refused => "refused a command",
         }
@@ -129,8 +137,9 @@ pub(crate) fn unread(place: &str) -> BackendError {
 }
 
 fn is_about_tls(error: &RedisError) -> bool {
-    // The client library wraps what TLS says into an error of input and output.
-    let io = error.source().and_then(|source| source.downcast_ref::<io::Error>());
+    // The client library wraps what TLS says into an error of input and output, and shares that.
+    let shared = error.source().and_then(|source| source.downcast_ref::<Arc<dyn StdError + Send + Sync>>());
+    let io = shared.and_then(|inner| inner.downcast_ref::<io::Error>());
     io.is_some_and(|io| io.get_ref().is_some_and(|inner| inner.is::<rustls::Error>()))
 }
 
@@ -146,7 +155,10 @@ mod tests {
     #[test]
     fn each_code_has_its_meaning() {
         assert_eq!(fault("LOADING Redis is loading the dataset in memory"), Fault::NotNow);
-        assert_eq!(fault("READONLY You can't write against a read only replica. script: ab, on @user_script:9."), Fault::NotNow);
+        assert_eq!(
+            fault("READONLY You can't write against a read only replica. script: ab, on @user_script:9."),
+            Fault::NotNow
+        );
         assert_eq!(fault("BUSY Redis is busy running a script."), Fault::NotNow);
         assert_eq!(fault("NOREPLICAS Not enough good replicas to write."), Fault::NotNow);
         assert_eq!(fault("ERR max number of clients reached"), Fault::NotNow);
@@ -158,14 +170,19 @@ mod tests {
         assert_eq!(fault("WRONGTYPE Operation against a key holding the wrong kind of value"), Fault::Foreign);
         assert_eq!(fault("MISCONF Redis is configured to save RDB snapshots"), Fault::Disk);
         assert_eq!(fault("MOVED 3999 127.0.0.1:6381"), Fault::Cluster);
+        assert_eq!(fault("ERR The user executing the script can't run this command or subcommand"), Fault::Forbidden);
         assert_eq!(fault("ERR unknown command 'EVALSHA'"), Fault::Refused);
     }
 
     #[test]
     fn an_error_within_a_script_of_an_older_server_has_its_code_inside() {
-        let line = "ERR Error running script (call to f_ab): @user_script:7: @user_script: 7: -READONLY You can't write";
+        let line =
+            "ERR Error running script (call to f_ab): @user_script:7: @user_script: 7: -READONLY You can't write";
         assert_eq!(fault(line), Fault::NotNow);
-        assert_eq!(fault("ERR Error running script (call to f_ab): @user_script:7: WRONGTYPE Operation"), Fault::Foreign);
+        assert_eq!(
+            fault("ERR Error running script (call to f_ab): @user_script:7: WRONGTYPE Operation"),
+            Fault::Foreign
+        );
     }
 
     #[test]

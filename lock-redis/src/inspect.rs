@@ -20,7 +20,11 @@ const STEP: usize = 1_000;
 const PAGE: usize = 200;
 
 /// The records that a selector shows, in the order of their names.
-pub(crate) async fn records(link: &Link, selector: &Selector, kinds: &[LockKind]) -> Result<Vec<LockRecord>, BackendError> {
+pub(crate) async fn records(
+    link: &Link,
+    selector: &Selector,
+    kinds: &[LockKind],
+) -> Result<Vec<LockRecord>, BackendError> {
     let mut shown = BTreeMap::new();
     for &kind in kinds {
         let namespace = selector.namespace();
@@ -68,7 +72,12 @@ fn show(shown: &mut Shown, namespace: &Namespace, kind: LockKind, keys: &[String
     }
 }
 
-async fn walk(link: &Link, pattern: &str, namespace: &Namespace, kind: LockKind) -> Result<BTreeSet<String>, BackendError> {
+async fn walk(
+    link: &Link,
+    pattern: &str,
+    namespace: &Namespace,
+    kind: LockKind,
+) -> Result<BTreeSet<String>, BackendError> {
     let mut found = BTreeSet::new();
     let mut cursor = "0".to_owned();
     loop {

@@ -117,7 +117,8 @@ mod tests {
         let namespace = Namespace::new("n").expect("a namespace");
         let read = |key: &str| name_of(key.as_bytes(), &namespace, LockKind::Exclusive);
         assert_eq!(read(&keys("n", "a/b }").claim).as_ref().map(LockName::as_str), Some("a/b }"));
-        let foreign = ["leasehold/{n/lock/}", "leasehold/{n/lock/a}/fence", "leasehold/{n/lock/%61}", "leasehold/{m/lock/a}"];
+        let foreign =
+            ["leasehold/{n/lock/}", "leasehold/{n/lock/a}/fence", "leasehold/{n/lock/%61}", "leasehold/{m/lock/a}"];
         for key in foreign {
             assert_eq!(read(key), None, "{key}");
         }

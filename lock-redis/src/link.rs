@@ -87,7 +87,11 @@ impl Link {
             // An idle connection that a firewall or the server's own time limit has cut is only found so.
             Err(Failure::Said(error)) if after_cut == AfterCut::Repeat && Fault::of(&error) == Fault::Cut => {
                 debug!(place = self.connector.place(), %error, "the connection was cut; repeating the request on a new one");
-                self.send_once(command).await
+                match self.send_once(command).await {
+                    // Whatever keeps the second from being sent, the first may have been applied.
+                    Err(Failure::NotSent(_)) => Err(Failure::Said(error)),
+                    other => other,
+                }
             }
             other => other,
         }

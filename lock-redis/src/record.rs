@@ -60,7 +60,9 @@ mod tests {
     #[test]
     fn what_no_script_writes_is_no_record() {
         let id = ClaimId::random();
-        for value in [String::new(), "x".to_owned(), id.to_string(), format!("{id} x 1 {{}}"), format!("{id}1 1 1 {{}}")] {
+        for value in
+            [String::new(), "x".to_owned(), id.to_string(), format!("{id} x 1 {{}}"), format!("{id}1 1 1 {{}}")]
+        {
             assert!(holder(value.as_bytes(), 1).is_none(), "{value:?}");
         }
         assert!(holder(&[0xFF; 40], 1).is_none());

@@ -8,8 +8,22 @@ use crate::{NOISE, Place, claim, connect, granted};
 
 /// All that a lock needs.
 const ENOUGH: &[&str] = &[
-    "~leasehold/*", "&leasehold/*", "+evalsha", "+eval", "+ping", "+get", "+set", "+del", "+pttl", "+pexpire", "+time",
-    "+publish", "+subscribe", "+unsubscribe", "+scan", "+select",
+    "~leasehold/*",
+    "&leasehold/*",
+    "+evalsha",
+    "+eval",
+    "+ping",
+    "+get",
+    "+set",
+    "+del",
+    "+pttl",
+    "+pexpire",
+    "+time",
+    "+publish",
+    "+subscribe",
+    "+unsubscribe",
+    "+scan",
+    "+select",
 ];
 
 impl Place {
@@ -35,10 +49,11 @@ async fn a_user_with_the_rights_that_are_documented_can_do_everything() {
     guard.extend(crate::LEASE).await.expect("held");
     assert_eq!(other.inspect("").await.expect("shown").len(), 1);
     let next = tokio::spawn(other.lock("x").acquire());
-    place.shows("the waiter is subscribed", async |raw| {
-        raw.ask::<Vec<String>>(&["PUBSUB", "CHANNELS"]).await.is_ok_and(|channels| channels.len() == 1)
-    })
-    .await;
+    place
+        .shows("the waiter is subscribed", async |raw| {
+            raw.ask::<Vec<String>>(&["PUBSUB", "CHANNELS"]).await.is_ok_and(|channels| channels.len() == 1)
+        })
+        .await;
     guard.release().await.expect("held");
     next.await.expect("no panic").expect("granted").release().await.expect("held");
     // And to no other key.
@@ -56,20 +71,22 @@ async fn a_release_works_where_publishing_is_forbidden() {
         let waiter = place.client_of(ENOUGH).await;
         let guard = client.lock("x").acquire().await.expect("free");
         let next = tokio::spawn(waiter.lock("x").acquire());
-        place.shows("the waiter is subscribed", async |raw| {
-            raw.ask::<Vec<String>>(&["PUBSUB", "CHANNELS"]).await.is_ok_and(|channels| channels.len() == 1)
-        })
-        .await;
+        place
+            .shows("the waiter is subscribed", async |raw| {
+                raw.ask::<Vec<String>>(&["PUBSUB", "CHANNELS"]).await.is_ok_and(|channels| channels.len() == 1)
+            })
+            .await;
         guard.release().await.expect("the lock goes all the same");
         // Nobody tells the waiter, which asks by itself.
         let next = tokio::time::timeout(NOISE, next).await.expect("served").expect("no panic").expect("granted");
         next.release().await.expect("held");
         client.close().await.expect("closes");
         waiter.close().await.expect("closes");
-        place.shows("nobody is subscribed", async |raw| {
-            raw.ask::<Vec<String>>(&["PUBSUB", "CHANNELS"]).await.is_ok_and(|channels| channels.is_empty())
-        })
-        .await;
+        place
+            .shows("nobody is subscribed", async |raw| {
+                raw.ask::<Vec<String>>(&["PUBSUB", "CHANNELS"]).await.is_ok_and(|channels| channels.is_empty())
+            })
+            .await;
     }
 }
 

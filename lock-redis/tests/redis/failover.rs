@@ -5,7 +5,7 @@ use conformance_tests::{Proxy, Weather};
 use lock_core::{FencingToken, Verdict};
 use lock_redis::RedisBackend;
 
-use crate::Place;
+use crate::{Place, support::server::Keeps};
 
 /// A resource that remembers the largest token it has seen.
 #[derive(Default)]
@@ -26,7 +26,9 @@ impl Register {
 
 #[tokio::test]
 async fn a_failover_breaks_exclusion_and_fencing_refuses_the_late_writer() {
-    let (primary, replica) = (Place::new().await, Place::new().await);
+    // A primary that sends its data at once, and not in five seconds.
+    let at_once = ["--repl-diskless-sync-delay", "0"];
+    let (primary, replica) = (Place::with(Keeps::Nothing, &at_once).await, Place::new().await);
     let wire = Proxy::before(primary.address()).await.expect("a proxy");
     replica.tell(&["REPLICAOF", "127.0.0.1", &wire.address().port().to_string()]).await;
     replica

@@ -1,6 +1,6 @@
 //! Logins and databases.
 
-use lock_core::{Backend as _, BackendErrorKind};
+use lock_core::{Backend as _, BackendErrorKind, ErrorKind, LockClient};
 use lock_redis::{RedisBackend, RedisConfig};
 
 use crate::{Place, busy, claim, connect, granted, support::server::Keeps};
@@ -31,14 +31,15 @@ async fn a_wrong_or_missing_login_is_an_error_of_the_configuration() {
 async fn a_login_that_is_withdrawn_is_told_and_one_that_comes_back_is_used() {
     let place = Place::new().await;
     place.tell(&["ACL", "SETUSER", "app", "on", ">secret", "~leasehold/*", "&leasehold/*", "+@all"]).await;
-    let backend = connect(&place.url("app:secret@")).await;
-    granted(&backend, &claim("x")).await;
+    let client = LockClient::builder(connect(&place.url("app:secret@")).await).build().expect("a client");
+    let guard = client.lock("x").acquire().await.expect("free");
     // The server also cuts the connections of a user that it deletes.
     place.tell(&["ACL", "DELUSER", "app"]).await;
-    let error = backend.attempt(&claim("y")).await.expect_err("no such user");
-    assert_eq!(error.kind(), BackendErrorKind::Config, "{error}");
+    let error = client.lock("y").try_acquire().await.expect_err("no such user");
+    assert_eq!(error.kind(), ErrorKind::Config, "{error}");
     place.tell(&["ACL", "SETUSER", "app", "on", ">secret", "~leasehold/*", "&leasehold/*", "+@all"]).await;
-    granted(&backend, &claim("y")).await;
+    client.lock("y").acquire().await.expect("free").release().await.expect("held");
+    guard.release().await.expect("held all the time");
 }
 
 #[tokio::test]

@@ -91,8 +91,8 @@ async fn a_server_that_runs_someones_endless_script_is_unavailable_until_it_ends
 
 #[tokio::test]
 async fn a_server_that_is_loading_is_unavailable_until_it_has_loaded() {
-    // Each record takes a while, and the server answers in between.
-    let slowly = ["--key-load-delay", "3000", "--loading-process-events-interval-bytes", "1024"];
+    // Each record takes a while, and the server answers after every 1,024 of them.
+    let slowly = ["--key-load-delay", "300"];
     let ready = Box::new(|address| {
         server::says(address, b"PING\r\n").is_ok_and(|said| said.starts_with("+PONG") || said.starts_with("-LOADING"))
     });
@@ -101,7 +101,7 @@ async fn a_server_that_is_loading_is_unavailable_until_it_has_loaded() {
     let place = Place { server, raw };
     let client = LockClient::builder(place.backend().await).lease(LEASE).build().expect("a client");
     let guard = client.lock("x").acquire().await.expect("free");
-    let fill = "for i = 1, 800 do redis.call('SET', 'other:' .. i, string.rep('x', 200)) end";
+    let fill = "for i = 1, 10000 do redis.call('SET', 'other:' .. i, i) end";
     place.tell(&["EVAL", fill, "0"]).await;
     place.server.kill();
     place.server.launch().expect("redis-server starts again");
@@ -118,7 +118,9 @@ async fn a_server_that_is_loading_is_unavailable_until_it_has_loaded() {
 
 #[tokio::test]
 async fn a_replica_grants_nothing_and_knows_of_no_release() {
-    let (primary, replica) = (Place::new().await, Place::new().await);
+    // A primary that sends its data at once, and not in five seconds.
+    let at_once = ["--repl-diskless-sync-delay", "0"];
+    let (primary, replica) = (Place::with(Keeps::Nothing, &at_once).await, Place::new().await);
     let port = primary.address().port().to_string();
     let (backend, held) = (replica.backend().await, claim("x"));
     granted(&backend, &held).await;
@@ -128,16 +130,15 @@ async fn a_replica_grants_nothing_and_knows_of_no_release() {
             raw.info("replication", "master_link_status").await.is_ok_and(|status| status == "up")
         })
         .await;
-    for error in [
-        refused(&backend, "y").await,
-        backend.release(&held).await.expect_err("a replica's word is old"),
-    ] {
+    for error in [refused(&backend, "y").await, backend.release(&held).await.expect_err("a replica's word is old")] {
         assert_eq!(error.kind(), BackendErrorKind::Unavailable, "{error}");
         assert!(error.to_string().contains("READONLY"), "{error}");
     }
     let original = connect(&primary.url("")).await;
     granted(&original, &held).await;
-    replica.shows("the claim is copied", async |raw| raw.ask::<u64>(&["EXISTS", &key("x")]).await.is_ok_and(|n| n == 1)).await;
+    replica
+        .shows("the claim is copied", async |raw| raw.ask::<u64>(&["EXISTS", &key("x")]).await.is_ok_and(|n| n == 1))
+        .await;
     let error = backend.attempt(&held).await.expect_err("its own claim, on a replica");
     assert_eq!(error.kind(), BackendErrorKind::Unavailable, "{error}");
     // Once it is a primary, the same backend works.

@@ -17,7 +17,10 @@ async fn every_call_outlives_a_flush_of_the_scripts() {
     flush().await;
     assert!(matches!(backend.attempt(&held).await, Ok(Attempt::Granted(_))), "a claim that is made again");
     flush().await;
-    assert_eq!(backend.inspect(&Selector::prefix("").in_namespace(held.namespace.clone())).await.expect("shown").len(), 1);
+    assert_eq!(
+        backend.inspect(&Selector::prefix("").in_namespace(held.namespace.clone())).await.expect("shown").len(),
+        1
+    );
     flush().await;
     assert_eq!(backend.release(&held).await.expect("held"), Release::Removed);
     flush().await;

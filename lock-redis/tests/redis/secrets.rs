@@ -58,8 +58,12 @@ async fn a_password_is_nowhere() {
     place.tell(&["CONFIG", "SET", "requirepass", PASSWORD]).await;
     // A server that tells what it was asked, as one does that does not know a command.
     let url = place.url(&format!("me-{PASSWORD}:{PASSWORD}@"));
-    seen.push_str(&in_full(&RedisBackend::connect(&RedisConfig::from_url(&url).expect("a URL")).await.expect_err("no such user")));
-    for broken in [format!("{url}/x"), format!("{url}?x"), url.replace("redis:", "rediss:").replace("rediss", "redisss")] {
+    seen.push_str(&in_full(
+        &RedisBackend::connect(&RedisConfig::from_url(&url).expect("a URL")).await.expect_err("no such user"),
+    ));
+    for broken in
+        [format!("{url}/x"), format!("{url}?x"), url.replace("redis:", "rediss:").replace("rediss", "redisss")]
+    {
         seen.push_str(&in_full(&RedisConfig::from_url(&broken).expect_err("wrong")));
     }
     let config = RedisConfig::from_url(&place.url(&format!(":{PASSWORD}@"))).expect("a URL");

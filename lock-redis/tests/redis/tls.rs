@@ -19,10 +19,19 @@ fn openssl(directory: &Path, arguments: &str) {
 fn server() -> (PrivateServer, TempDir) {
     let keys = tempfile::tempdir().expect("a directory");
     let at = keys.path();
-    openssl(at, "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout ca.key -out ca.pem -days 2 -subj /CN=ca");
-    openssl(at, "req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout server.key -out server.csr -subj /CN=server");
+    openssl(
+        at,
+        "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout ca.key -out ca.pem -days 2 -subj /CN=ca",
+    );
+    openssl(
+        at,
+        "req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout server.key -out server.csr -subj /CN=server",
+    );
     std::fs::write(at.join("names"), "subjectAltName=IP:127.0.0.1").expect("the directory is there");
-    openssl(at, "x509 -req -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -out server.pem -days 2 -extfile names");
+    openssl(
+        at,
+        "x509 -req -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -out server.pem -days 2 -extfile names",
+    );
     let directory = at.to_owned();
     let recipe = Box::new(move |data: &Path, address: std::net::SocketAddr| {
         let mut command = Command::new("redis-server");
@@ -51,7 +60,10 @@ async fn a_server_whose_certificate_is_trusted_is_reached_by_tls_and_no_other() 
     tokio::time::timeout(crate::NOISE, waiting.changed).await.expect("woken");
 
     // Neither the system's roots nor those of someone else have signed it.
-    openssl(keys.path(), "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout b.key -out b.pem -days 2 -subj /CN=b");
+    openssl(
+        keys.path(),
+        "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout b.key -out b.pem -days 2 -subj /CN=b",
+    );
     let strangers = RedisConfig::from_url(&url).expect("a URL").tls_ca(keys.path().join("b.pem")).expect("TLS");
     let error = RedisBackend::connect(&strangers).await.expect_err("not trusted");
     assert_eq!(error.kind(), BackendErrorKind::Config, "{error}");

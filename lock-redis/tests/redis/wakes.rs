@@ -104,10 +104,11 @@ async fn a_closed_or_dropped_backend_keeps_no_connection() {
     let interests = (busy(&closed, &waiting("x")).await, busy(&dropped, &waiting("x")).await);
     closed.close().await;
     drop(dropped);
-    place.shows("only our own connection is left", async |raw| {
-        raw.info("clients", "connected_clients").await.is_ok_and(|count| count == "1")
-    })
-    .await;
+    place
+        .shows("only our own connection is left", async |raw| {
+            raw.info("clients", "connected_clients").await.is_ok_and(|count| count == "1")
+        })
+        .await;
     drop(interests);
 }
 

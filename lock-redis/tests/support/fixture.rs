@@ -31,7 +31,8 @@ impl Redis {
         if let Ok(url) = std::env::var(URL) {
             return Ok(Redis { url, server: None, private: false });
         }
-        let server = server::start(Keeps::Nothing, &[]).map_err(|error| format!("redis-server does not start: {error}"))?;
+        let server =
+            server::start(Keeps::Nothing, &[]).map_err(|error| format!("redis-server does not start: {error}"))?;
         Ok(Redis { url: url(server.address()), server: Some(Arc::new(server)), private: false })
     }
 
