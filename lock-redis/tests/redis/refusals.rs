@@ -99,7 +99,9 @@ async fn a_server_that_is_loading_is_unavailable_until_it_has_loaded() {
     let server = server::start_with_ready(Keeps::Everything, &slowly, ready).expect("redis-server starts");
     let raw = crate::Raw::connect(server.address()).await.expect("the server answers");
     let place = Place { server, raw };
-    let client = LockClient::builder(place.backend().await).lease(LEASE).build().expect("a client");
+    // As long as a busy machine may take to load: until then the first attempt is repeated.
+    let client = LockClient::builder(place.backend().await).lease(LEASE).request_timeout(LEASE);
+    let client = client.build().expect("a client");
     let guard = client.lock("x").acquire().await.expect("free");
     let fill = "for i = 1, 10000 do redis.call('SET', 'other:' .. i, i) end";
     place.tell(&["EVAL", fill, "0"]).await;
@@ -110,7 +112,7 @@ async fn a_server_that_is_loading_is_unavailable_until_it_has_loaded() {
     assert_eq!(error.kind(), BackendErrorKind::Unavailable, "{error}");
     assert!(error.to_string().contains("LOADING"), "{error}");
     // The client that was there before waits for it, and its claim was kept.
-    let next = client.lock("y").wait(Duration::from_secs(20)).acquire().await.expect("loaded in time");
+    let next = client.lock("y").wait(LEASE).acquire().await.expect("loaded in time");
     guard.extend(LEASE).await.expect("its record was loaded");
     next.release().await.expect("held");
     guard.release().await.expect("held");

@@ -52,7 +52,7 @@ async fn a_client_that_gave_up_cleans_up_after_itself() {
     let place = Place::new().await;
     let client = LockClient::builder(place.backend().await)
         .lease(Duration::from_secs(60))
-        .request_timeout(Duration::from_millis(150))
+        .request_timeout(Duration::from_secs(1))
         .build()
         .expect("a client");
     for _ in 0..3 {

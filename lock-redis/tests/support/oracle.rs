@@ -5,7 +5,7 @@ use std::{fmt, net::SocketAddr, time::Duration};
 use async_trait::async_trait;
 use conformance_tests::{Blind, Key, Oracle, Seen};
 use lock_core::{ClaimId, FencingToken, Holder, HolderInfo, Namespace};
-use redis::{FromRedisValue, aio::MultiplexedConnection};
+use redis::{AsyncConnectionConfig, FromRedisValue, aio::MultiplexedConnection};
 use tokio::sync::Mutex;
 
 /// A second connection to a server, which is made anew when the server was restarted.
@@ -23,7 +23,7 @@ impl Raw {
     /// Connects as a URL says.
     pub(crate) async fn by_url(url: &str) -> Result<Self, redis::RedisError> {
         let client = redis::Client::open(url)?;
-        let connection = Mutex::new(client.get_multiplexed_async_connection().await?);
+        let connection = Mutex::new(open(&client).await?);
         Ok(Raw { client, connection })
     }
 
@@ -34,7 +34,7 @@ impl Raw {
         let mut connection = self.connection.lock().await;
         match command.query_async(&mut *connection).await {
             Err(error) if error.is_connection_dropped() => {
-                *connection = self.client.get_multiplexed_async_connection().await?;
+                *connection = open(&self.client).await?;
                 command.query_async(&mut *connection).await
             }
             answer => answer,
@@ -71,6 +71,13 @@ impl Raw {
     async fn fence_keys(&self, namespace: &Namespace) -> Seen<Vec<String>> {
         self.keys(&format!("leasehold/{{{}/*}}/fence", namespace.encoded())).await.map_err(Blind::failed)
     }
+}
+
+async fn open(client: &redis::Client) -> Result<MultiplexedConnection, redis::RedisError> {
+    // The library's own limits are half a second and a second, which a busy machine needs for nothing at all.
+    let patience = Some(Duration::from_secs(20));
+    let config = AsyncConnectionConfig::new().set_connection_timeout(patience).set_response_timeout(patience);
+    client.get_multiplexed_async_connection_with_config(&config).await
 }
 
 /// The key of a lock's claim, as the documentation says it is.
