@@ -1,7 +1,5 @@
 //! Servers that refuse: each with the kind of error that core acts on, and none for longer than it lasts.
 
-use std::time::Duration;
-
 use lock_core::{Backend as _, BackendError, BackendErrorKind, Extension, LockClient, Release, Selector};
 use lock_redis::{RedisBackend, RedisConfig};
 
