@@ -24,7 +24,8 @@ impl Server {
         let mut command = Command::new("redis-server");
         command.args(["--port", &free.port().to_string(), "--bind", "127.0.0.1", "--save", ""]);
         command.arg("--dir").arg(data.path()).stdin(Stdio::null()).stdout(Stdio::null());
-        let mut server = Server { child: command.spawn().expect("redis-server is installed"), address: free, _data: data };
+        let mut server =
+            Server { child: command.spawn().expect("redis-server is installed"), address: free, _data: data };
         let deadline = Instant::now() + Duration::from_secs(30);
         while !server.says("PING").starts_with("+PONG") {
             assert!(Instant::now() < deadline, "redis-server does not answer");

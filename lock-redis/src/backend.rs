@@ -26,9 +26,6 @@ use crate::{
 /// It could go at once as far as the server's clock goes forward; a day covers clocks that are set back.
 const FENCE_KEPT: Duration = Duration::from_secs(24 * 3_600);
 
-/// The longest that an attempt waits for its subscription. Its lease runs from when it began.
-const SUBSCRIBING: Duration = Duration::from_millis(250);
-
 /// Numbers from here on are not exact in the server's scripts.
 const TOKEN_LIMIT: u64 = 1 << 53;
 
@@ -74,7 +71,7 @@ impl RedisBackend {
     }
 
     /// Asks the server once.
-    async fn claim(&self, claim: &Claim, keys: &Keys) -> Result<Answer, BackendError> {
+    async fn claim(&self, claim: &Claim, keys: &Keys) -> Result<Attempt, BackendError> {
         let id = claim.id.to_string();
         let lease_ms = self.lease_ms(claim.lease)?.to_string();
         let min_token = claim.min_token.get();
@@ -89,7 +86,7 @@ impl RedisBackend {
         self.read(answer, keys)
     }
 
-    fn read(&self, answer: Value, keys: &Keys) -> Result<Answer, BackendError> {
+    fn read(&self, answer: Value, keys: &Keys) -> Result<Attempt, BackendError> {
         let connector = self.link.connector();
         let Value::Array(parts) = answer else { return Err(connector.unread()) };
         match parts.as_slice() {
@@ -97,12 +94,12 @@ impl RedisBackend {
                 let token = std::str::from_utf8(token).ok().and_then(|token| token.parse().ok());
                 let token = FencingToken::new(token.ok_or_else(|| connector.unread())?);
                 let lease_ms = u64::try_from(*lease_ms).map_err(|_| connector.unread())?;
-                Ok(Answer::Granted(Grant::new(token, Duration::from_millis(lease_ms))))
+                Ok(Attempt::Granted(Grant::new(token, Duration::from_millis(lease_ms))))
             }
             [Value::Int(0), Value::BulkString(value), Value::Int(remaining_ms)] => {
                 // A text that is no claim is not waited for: nobody would know for how long.
                 let holder = holder(value, *remaining_ms).ok_or_else(|| foreign(connector.place(), &keys.claim))?;
-                Ok(Answer::Busy(Busy::new(holder.remaining, vec![holder])))
+                Ok(Attempt::Busy(Busy::new(holder.remaining, vec![holder])))
             }
             _ => Err(connector.unread()),
         }
@@ -122,21 +119,6 @@ impl RedisBackend {
     }
 }
 
-/// What one question gave.
-enum Answer {
-    Granted(Grant),
-    Busy(Busy),
-}
-
-impl From<Answer> for Attempt {
-    fn from(answer: Answer) -> Self {
-        match answer {
-            Answer::Granted(grant) => Attempt::Granted(grant),
-            Answer::Busy(busy) => Attempt::Busy(busy),
-        }
-    }
-}
-
 #[async_trait]
 impl Backend for RedisBackend {
     fn capabilities(&self) -> &Capabilities {
@@ -146,31 +128,19 @@ impl Backend for RedisBackend {
     async fn attempt(&self, claim: &Claim) -> Result<Attempt, BackendError> {
         let keys = Keys::of(claim);
         if claim.intent == Intent::Try {
-            return Ok(self.claim(claim, &keys).await?.into());
+            return self.claim(claim, &keys).await;
         }
         let channel = keys.channel(self.link.connector().database());
-        // Who is subscribed before it asks misses no release that comes after the answer. Most attempts meet a free
-        // lock, and so only one that found it taken subscribes; then it asks once more, since a release may have come in
-        // between.
-        let mut interest = self.wakes.heard(&channel);
-        let mut armed = interest.as_mut().is_some_and(|interest| interest.arm());
-        let mut busy = match self.claim(claim, &keys).await? {
-            Answer::Granted(grant) => return Ok(Attempt::Granted(grant)),
-            Answer::Busy(busy) => busy,
-        };
-        let mut interest = interest.unwrap_or_else(|| self.wakes.interest(channel));
-        if !armed && interest.settled(SUBSCRIBING.min(claim.lease / 8)).await {
-            armed = interest.arm();
-            if armed {
-                busy = match self.claim(claim, &keys).await? {
-                    Answer::Granted(grant) => return Ok(Attempt::Granted(grant)),
-                    Answer::Busy(busy) => busy,
-                };
-            }
+        // Who is subscribed before it asks misses no release that comes after the answer. Most attempts meet a free lock,
+        // and so only one that found it taken subscribes: it is woken when the server has confirmed that, and then asks
+        // again. It does not ask twice in one call, since whoever made the call may have left meanwhile.
+        let interest = self.wakes.heard(&channel);
+        let mut answer = self.claim(claim, &keys).await?;
+        if let Attempt::Busy(busy) = &mut answer {
+            let interest = interest.unwrap_or_else(|| self.wakes.interest(channel));
+            busy.changed = interest.changed();
         }
-        // One that is not subscribed yet is woken when it is, and then asks again.
-        busy.changed = interest.changed();
-        Ok(Attempt::Busy(busy))
+        Ok(answer)
     }
 
     async fn extend(&self, claim: &Claim, lease: Duration) -> Result<Extension, BackendError> {

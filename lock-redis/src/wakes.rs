@@ -41,14 +41,14 @@ impl Wakes {
         Wakes { hub: Arc::new(Hub { connector, state: Guarded::default(), work: Notify::new() }) }
     }
 
-    /// An interest in a channel that is subscribed already, if it is.
+    /// An interest in a channel that is subscribed already, if it is, for who is about to ask the store.
     pub(crate) fn heard(&self, channel: &str) -> Option<Interest> {
         let mut state = self.hub.state.lock();
         let (name, heard) = state.channels.join_heard(channel)?;
-        Some(Interest::new(&self.hub, name, heard))
+        Some(Interest::before_asking(&self.hub, name, heard))
     }
 
-    /// An interest in a channel. The subscriber subscribes it soon, unless it has.
+    /// An interest in a channel, for who has the store's answer. The subscriber subscribes it soon, unless it has.
     pub(crate) fn interest(&self, channel: String) -> Interest {
         let mut state = self.hub.state.lock();
         let (name, heard) = state.channels.join(channel);
@@ -59,7 +59,7 @@ impl Wakes {
         }
         drop(state);
         self.hub.work.notify_one();
-        Interest::new(&self.hub, name, heard)
+        Interest::after_answer(&self.hub, name, heard)
     }
 
     /// Ends the subscriber and its connection.

@@ -1,6 +1,6 @@
 //! One waiter's interest in a lock's release. Dropping it ends the interest, and in time the subscription (L10).
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use futures_util::{FutureExt as _, future::BoxFuture};
 use tokio::sync::watch;
@@ -15,26 +15,23 @@ pub(crate) struct Interest {
 }
 
 impl Interest {
-    pub(super) fn new(hub: &Arc<Hub>, channel: Arc<str>, mut heard: watch::Receiver<Heard>) -> Self {
+    /// One that began before the store is asked: what is told from here on is newer than the answer.
+    pub(super) fn before_asking(hub: &Arc<Hub>, channel: Arc<str>, mut heard: watch::Receiver<Heard>) -> Self {
         heard.mark_unchanged();
         Interest { hub: Arc::clone(hub), channel, heard }
     }
 
-    /// From here on `changed` resolves for whatever happens. True if the channel is heard: then no release that comes
-    /// later is missed.
-    pub(crate) fn arm(&mut self) -> bool {
-        *self.heard.borrow_and_update() == Heard::Yes
+    /// One that began after the store's answer: a release may have come in between, so that it is worth asking again
+    /// once the channel is heard, and at once if it is heard already.
+    pub(super) fn after_answer(hub: &Arc<Hub>, channel: Arc<str>, mut heard: watch::Receiver<Heard>) -> Self {
+        let already = *heard.borrow_and_update() == Heard::Yes;
+        if already {
+            heard.mark_changed();
+        }
+        Interest { hub: Arc::clone(hub), channel, heard }
     }
 
-    /// Waits, but not for long, until the server has said whether the channel is heard. True if it is.
-    pub(crate) async fn settled(&mut self, limit: Duration) -> bool {
-        // Without a change of what was seen: a confirmation that comes after the limit must still wake.
-        let mut heard = self.heard.clone();
-        let said = tokio::time::timeout(limit, heard.wait_for(|heard| *heard != Heard::NotYet)).await;
-        matches!(said, Ok(Ok(heard)) if *heard == Heard::Yes)
-    }
-
-    /// Resolves at the first message, confirmation or cut since the interest was armed or made.
+    /// Resolves at the first message, confirmation or cut since the interest began.
     pub(crate) fn changed(mut self) -> BoxFuture<'static, ()> {
         async move {
             if self.heard.changed().await.is_err() {

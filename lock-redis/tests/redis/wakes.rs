@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use lock_core::{Backend as _, Claim, LockClient, Namespace};
+use lock_core::{Backend as _, Busy, Claim, LockClient, Namespace};
+use lock_redis::RedisBackend;
 
 use crate::{NOISE, Place, busy, claim, connect, granted, support::oracle::Raw, waiting};
 
@@ -19,6 +20,14 @@ impl Place {
         })
         .await;
     }
+}
+
+/// The answer to one who asks once its channel is heard, so that it waits for nothing but a message.
+async fn heard(place: &Place, backend: &RedisBackend, mine: &Claim) -> Busy {
+    let first = busy(backend, mine).await;
+    tokio::time::timeout(NOISE, first.changed).await.expect("the confirmation wakes");
+    place.shows("it is subscribed", async |raw| !channels(raw).await.is_empty()).await;
+    busy(backend, mine).await
 }
 
 #[tokio::test]
@@ -79,11 +88,16 @@ async fn a_channel_is_unsubscribed_when_the_last_waiter_has_gone() {
     let first = busy(&backend, &waiting("x")).await;
     let second = busy(&backend, &waiting("x")).await;
     let other = busy(&backend, &waiting("y")).await;
-    let mut heard = channels(&place.raw).await;
-    heard.sort();
-    assert_eq!(heard, ["leasehold/{shop/lock/x}/free/0", "leasehold/{shop/lock/y}/free/0"]);
-    let subscriptions = place.raw.info("commandstats", "cmdstat_subscribe").await.expect("an answer");
-    assert!(subscriptions.starts_with("calls=2,"), "two waiters share one subscription: {subscriptions}");
+    place
+        .shows("both names are subscribed", async |raw| {
+            let mut heard = channels(raw).await;
+            heard.sort();
+            heard == ["leasehold/{shop/lock/x}/free/0", "leasehold/{shop/lock/y}/free/0"]
+        })
+        .await;
+    let subscribed: (String, u64) =
+        place.raw.ask(&["PUBSUB", "NUMSUB", "leasehold/{shop/lock/x}/free/0"]).await.expect("an answer");
+    assert_eq!(subscribed.1, 1, "two waiters share one subscription");
     drop((first, other));
     place.shows("one channel is left", async |raw| channels(raw).await.len() == 1).await;
     drop(second);
@@ -91,7 +105,7 @@ async fn a_channel_is_unsubscribed_when_the_last_waiter_has_gone() {
     // And it begins again.
     let held = claim("z");
     granted(&backend, &held).await;
-    let again = busy(&backend, &waiting("z")).await;
+    let again = heard(&place, &backend, &waiting("z")).await;
     backend.release(&held).await.expect("held");
     tokio::time::timeout(NOISE, again.changed).await.expect("woken");
 }
@@ -117,7 +131,7 @@ async fn a_release_in_another_namespace_or_database_wakes_nobody() {
     let place = Place::new().await;
     let (backend, elsewhere) = (place.backend().await, connect(&format!("{}/1", place.url(""))).await);
     granted(&backend, &claim("x")).await;
-    let mut waiting = busy(&backend, &waiting("x")).await;
+    let mut waiting = heard(&place, &backend, &waiting("x")).await;
     for backend in [&backend, &elsewhere] {
         let namespace = Namespace::new("other").expect("a namespace");
         let others = if std::ptr::eq(backend, &elsewhere) { claim("x") } else { Claim { namespace, ..claim("x") } };
@@ -159,7 +173,7 @@ async fn a_cut_wakes_who_waits_once_and_they_are_heard_again_after_it() {
     let held = claim("x");
     granted(&holder, &held).await;
     let (mine, begun) = (waiting("x"), Instant::now());
-    let cut = busy(&waiter, &mine).await;
+    let cut = heard(&place, &waiter, &mine).await;
     place.tell(&["CLIENT", "KILL", "TYPE", "pubsub"]).await;
     tokio::time::timeout(NOISE, cut.changed).await.expect("a cut wakes");
     // It asks again, and what it is given then is woken by the confirmation or by the release.
