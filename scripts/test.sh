@@ -17,6 +17,8 @@ need() {
 
 missing=()
 need cc build-essential
+need redis-server redis-server
+need openssl openssl
 if [ ${#missing[@]} -gt 0 ]; then
     as_root=()
     if [ "$(id -u)" -ne 0 ]; then

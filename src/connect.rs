@@ -10,6 +10,8 @@ use crate::Config;
 /// - `sqlite:PATH` is a file on a local disk, made where it is missing; its directory must exist. The path is relative,
 ///   or absolute as in `sqlite:/var/lib/shop/locks.db` and `sqlite:///var/lib/shop/locks.db`. In it `%`, `?` and `#`
 ///   are written `%25`, `%3F` and `%23`.
+/// - `redis://[[user]:password@]host[:port][/database]` is a Redis server, port 6379 unless given; `rediss://` reaches it
+///   by TLS. In the user and the password `%`, `/`, `?`, `#`, `@` and `:` are percent-encoded.
 ///
 /// Options follow a `?`, parted by `&`, each at most once. Durations are written `500ms`, `30s`, `1h30m`.
 ///
@@ -23,6 +25,7 @@ use crate::Config;
 /// | `fence_base` | added to every fencing token | `0` |
 /// | `max_connections` | on SQL stores: how many connections; SQLite has one per file and process, so it takes only `1` | |
 /// | `max_page_count` | on SQLite: how many pages of 4 KiB the file may grow to | without limit |
+/// | `tls_ca` | on `rediss:`: the file of certificates, in PEM form, that may have signed the server's | the system's |
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]

@@ -16,6 +16,7 @@
 //! | URL | store | Cargo feature |
 //! |---|---|---|
 //! | `memory:` | this process, for tests | always there |
+//! | `redis://`, `rediss://` | a Redis server, for any number of hosts | `redis` |
 //! | `sqlite:PATH` | a file, for the processes of one host | `sqlite` |
 //!
 //! [`connect`] lists the options that a URL takes; [`Config`] reads the same from TOML. A store that has no URL here is
@@ -32,6 +33,8 @@ pub use config::Config;
 pub use connect::{connect, connect_config};
 #[doc(inline)]
 pub use lock_core::*;
+#[cfg(feature = "redis")]
+pub use lock_redis::{RedisBackend, RedisConfig};
 #[cfg(feature = "sqlite")]
 pub use lock_sql::{SqlBackend, SqliteConfig};
 

@@ -17,6 +17,7 @@ pub(crate) struct Options {
     pub(crate) fence_base: Option<u64>,
     pub(crate) max_connections: Option<u32>,
     pub(crate) max_page_count: Option<u32>,
+    pub(crate) tls_ca: Option<String>,
 }
 
 impl Options {
@@ -40,6 +41,7 @@ impl Options {
             // SQLite writes through one connection; more would only wait for each other.
             "max_connections" => once(&mut self.max_connections, key, number(key, value, 1, 1)?),
             "max_page_count" => once(&mut self.max_page_count, key, number(key, value, 1, u32::MAX)?),
+            "tls_ca" => once(&mut self.tls_ca, key, file(key, value)?),
             _ => unreachable!("every option of a scheme is read above"),
         }
     }
@@ -68,6 +70,13 @@ fn once<T>(slot: &mut Option<T>, key: &str, value: T) -> Result<(), Error> {
 
 fn namespace(value: &str) -> Result<String, Error> {
     Namespace::new(value).map_err(|error| config(error.to_string()))?;
+    Ok(value.to_owned())
+}
+
+fn file(key: &str, value: &str) -> Result<String, Error> {
+    if value.is_empty() {
+        return Err(config(format!("option {key} names no file")));
+    }
     Ok(value.to_owned())
 }
 

@@ -6,6 +6,11 @@ use lock_core::{Error, ErrorKind};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scheme {
     Memory,
+    #[cfg(feature = "redis")]
+    Redis,
+    /// Redis by TLS.
+    #[cfg(feature = "redis")]
+    Rediss,
     #[cfg(feature = "sqlite")]
     Sqlite,
 }
@@ -14,14 +19,14 @@ pub(crate) enum Scheme {
 enum Known {
     Here(Scheme),
     /// The backend exists and this build is without it.
-    #[cfg_attr(feature = "sqlite", expect(dead_code, reason = "every backend is compiled in"))]
+    #[cfg_attr(all(feature = "redis", feature = "sqlite"), expect(dead_code, reason = "every backend is compiled in"))]
     NeedsFeature(&'static str),
     /// This version has no such backend at all.
     NotYet(&'static str),
 }
 
 /// The schemes that a URL can begin with today.
-const AVAILABLE: &str = "memory: and sqlite:";
+const AVAILABLE: &str = "memory:, redis:, rediss: and sqlite:";
 
 impl Scheme {
     /// The scheme of this name, in any case of letters.
@@ -33,11 +38,16 @@ impl Scheme {
         let name = name.to_ascii_lowercase();
         let known = match name.as_str() {
             "memory" => Known::Here(Scheme::Memory),
+            #[cfg(feature = "redis")]
+            "redis" => Known::Here(Scheme::Redis),
+            #[cfg(feature = "redis")]
+            "rediss" => Known::Here(Scheme::Rediss),
+            #[cfg(not(feature = "redis"))]
+            "redis" | "rediss" => Known::NeedsFeature("redis"),
             #[cfg(feature = "sqlite")]
             "sqlite" => Known::Here(Scheme::Sqlite),
             #[cfg(not(feature = "sqlite"))]
             "sqlite" => Known::NeedsFeature("sqlite"),
-            "redis" | "rediss" => Known::NotYet("Redis"),
             "etcd" | "etcds" => Known::NotYet("etcd"),
             "zk" => Known::NotYet("ZooKeeper"),
             "postgres" | "postgresql" => Known::NotYet("PostgreSQL"),
@@ -61,6 +71,12 @@ impl Scheme {
         const SHARED: &[&str] = &["namespace", "lease", "wait", "connect_timeout", "request_timeout", "fence_base"];
         match self {
             Scheme::Memory => SHARED,
+            #[cfg(feature = "redis")]
+            Scheme::Redis => SHARED,
+            #[cfg(feature = "redis")]
+            Scheme::Rediss => {
+                &["namespace", "lease", "wait", "connect_timeout", "request_timeout", "fence_base", "tls_ca"]
+            }
             #[cfg(feature = "sqlite")]
             Scheme::Sqlite => &[
                 "namespace",
@@ -79,6 +95,10 @@ impl Scheme {
     pub(crate) fn prefix(self) -> &'static str {
         match self {
             Scheme::Memory => "memory:",
+            #[cfg(feature = "redis")]
+            Scheme::Redis => "redis:",
+            #[cfg(feature = "redis")]
+            Scheme::Rediss => "rediss:",
             #[cfg(feature = "sqlite")]
             Scheme::Sqlite => "sqlite:",
         }

@@ -16,6 +16,8 @@ static MEMORY: LazyLock<MemoryBackend> = LazyLock::new(MemoryBackend::new);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Store {
     Memory,
+    #[cfg(feature = "redis")]
+    Redis(lock_redis::RedisConfig),
     #[cfg(feature = "sqlite")]
     Sqlite(std::path::PathBuf),
 }
@@ -30,6 +32,11 @@ impl Store {
         match scheme {
             Scheme::Memory if matches!(place, "" | "//") => Ok(Store::Memory),
             Scheme::Memory => Err(config("store memory: takes no path; there is one such store in a process")),
+            #[cfg(feature = "redis")]
+            Scheme::Redis | Scheme::Rediss => {
+                let url = [scheme.prefix(), place].concat();
+                lock_redis::RedisConfig::from_url(&url).map(Store::Redis).map_err(|error| config(error.to_string()))
+            }
             #[cfg(feature = "sqlite")]
             Scheme::Sqlite => sqlite_path(place).map(Store::Sqlite),
         }
@@ -41,6 +48,11 @@ impl Store {
             Store::Memory => {
                 check_lease(options, lock_core::Backend::capabilities(&*MEMORY))?;
                 Ok(LockClient::builder(MEMORY.clone()))
+            }
+            #[cfg(feature = "redis")]
+            Store::Redis(server) => {
+                check_lease(options, &lock_redis::RedisBackend::redis_capabilities())?;
+                Ok(LockClient::builder(lock_redis::RedisBackend::connect(&redis_config(server, options)?).await?))
             }
             #[cfg(feature = "sqlite")]
             Store::Sqlite(path) => {
@@ -61,6 +73,18 @@ fn check_lease(options: &Options, store: &Capabilities) -> Result<(), Error> {
             humantime::format_duration(store.lease_max)
         ))),
         _ => Ok(()),
+    }
+}
+
+#[cfg(feature = "redis")]
+fn redis_config(server: &lock_redis::RedisConfig, options: &Options) -> Result<lock_redis::RedisConfig, Error> {
+    let mut config = server.clone();
+    if let Some(limit) = options.connect_timeout {
+        config = config.connect_timeout(limit);
+    }
+    match &options.tls_ca {
+        Some(file) => Ok(config.tls_ca(file)?),
+        None => Ok(config),
     }
 }
 

@@ -86,11 +86,11 @@ fn an_option_is_given_once() {
 #[test]
 fn stores_that_are_not_there_are_told_with_those_that_are() {
     let text = refused(Config::from_url("mongodb://host/locks"));
-    assert_eq!(text, "unknown store mongodb:; the known ones are memory: and sqlite:");
-    for scheme in ["redis", "rediss", "etcd", "etcds", "zk", "postgres", "postgresql", "mysql", "mariadb", "REDIS"] {
+    assert_eq!(text, "unknown store mongodb:; the known ones are memory:, redis:, rediss: and sqlite:");
+    for scheme in ["etcd", "etcds", "zk", "postgres", "postgresql", "mysql", "mariadb", "ETCD"] {
         let text = refused(Config::from_url(&format!("{scheme}://shop:{PASSWORD}@127.0.0.1:1/0")));
         assert!(text.starts_with(&format!("store {}: has no backend", scheme.to_lowercase())), "{text}");
-        assert!(text.ends_with("the stores that it has are memory: and sqlite:"), "{text}");
+        assert!(text.ends_with("the stores that it has are memory:, redis:, rediss: and sqlite:"), "{text}");
     }
 }
 
@@ -108,14 +108,14 @@ fn what_is_no_url_is_told() {
 
 #[test]
 fn toml_that_is_wrong_is_told_without_its_lines() {
-    let secret = format!("store = \"redis://shop:{PASSWORD}@host\"");
+    let secret = format!("store = \"etcd://shop:{PASSWORD}@host\"");
     for (text, expected) in [
         ("x = 1".to_owned(), "no table [lock]"),
         ("lock = 1".to_owned(), "expected a URL, or a table"),
         (format!("[lock]\n{secret} oops"), "line 2"),
         (format!("[lock]\n{secret}\n{secret}"), "duplicate key"),
-        (format!("[lock]\n{secret}"), "no backend for Redis"),
-        (format!("lock = \"redis://shop:{PASSWORD}@host\""), "no backend for Redis"),
+        (format!("[lock]\n{secret}"), "no backend for etcd"),
+        (format!("lock = \"etcd://shop:{PASSWORD}@host\""), "no backend for etcd"),
         (format!("[lock]\nstore = [\"{PASSWORD}\"]"), "key \"store\": invalid type: sequence"),
         ("[lock]\nlease = \"1s\"".to_owned(), "key \"store\" is missing"),
         ("[lock]\nstore = \"memory:\"\nlease = true".to_owned(), "key \"lease\": invalid type: boolean `true`"),
