@@ -1,6 +1,11 @@
 //! The fixture: one server for all cases, and a private one for those that stop or restart theirs.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    net::SocketAddr,
+    process::Command,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use conformance_tests::{Fixture, Oracle, Outcome, PrivateServer, Server, Stop};
@@ -18,9 +23,10 @@ const URL: &str = "LEASEHOLD_TEST_REDIS";
 /// A server that the suite runs against.
 #[derive(Debug)]
 pub(crate) struct Redis {
-    url: String,
-    /// None for a server that someone else runs.
-    server: Option<Arc<PrivateServer>>,
+    /// The URL of a server that someone else runs.
+    foreign: Option<String>,
+    /// Our own, started when it is first needed: a process that only opens what it is told needs none.
+    own: OnceLock<Result<Arc<PrivateServer>, String>>,
     /// Whether a case may stop it.
     private: bool,
 }
@@ -28,16 +34,28 @@ pub(crate) struct Redis {
 impl Redis {
     /// The server that the environment names, or else one that is started here.
     pub(crate) fn find() -> Result<Self, String> {
-        if let Ok(url) = std::env::var(URL) {
-            return Ok(Redis { url, server: None, private: false });
+        let foreign = std::env::var(URL).ok();
+        if foreign.is_none() {
+            let asked = Command::new("redis-server").arg("--version").output();
+            asked.map_err(|error| format!("redis-server does not run: {error}"))?;
         }
-        let server =
-            server::start(Keeps::Nothing, &[]).map_err(|error| format!("redis-server does not start: {error}"))?;
-        Ok(Redis { url: url(server.address()), server: Some(Arc::new(server)), private: false })
+        Ok(Redis { foreign, own: OnceLock::new(), private: false })
     }
 
-    fn config(&self) -> Outcome<RedisConfig> {
-        Ok(RedisConfig::from_url(&self.url)?)
+    fn own(&self) -> Option<Result<&Arc<PrivateServer>, Stop>> {
+        if self.foreign.is_some() {
+            return None;
+        }
+        let start = || server::start(Keeps::Nothing, &[]).map(Arc::new).map_err(|error| error.to_string());
+        Some(self.own.get_or_init(start).as_ref().map_err(|error| Stop::broken(error)))
+    }
+
+    fn url(&self) -> Outcome<String> {
+        match (&self.foreign, self.own()) {
+            (Some(foreign), _) => Ok(foreign.clone()),
+            (None, Some(own)) => Ok(url(own?.address())),
+            (None, None) => Err(Stop::broken("neither a server of ours nor another's")),
+        }
     }
 }
 
@@ -56,21 +74,21 @@ impl Fixture for Redis {
     }
 
     async fn connect(&self) -> Outcome<Arc<dyn Backend>> {
-        connect(&self.config()?).await
+        connect(&RedisConfig::from_url(&self.url()?)?).await
     }
 
     async fn oracle(&self) -> Outcome<Arc<dyn Oracle>> {
-        let raw = Raw::by_url(&self.url).await.map_err(|error| Stop::broken(error.to_string()))?;
+        let raw = Raw::by_url(&self.url()?).await.map_err(|error| Stop::broken(error.to_string()))?;
         Ok(Arc::new(raw))
     }
 
     async fn private(&self) -> Outcome<Arc<dyn Fixture>> {
         let server = tokio::task::spawn_blocking(|| server::start(Keeps::Everything, &[])).await??;
-        Ok(Arc::new(Redis { url: url(server.address()), server: Some(Arc::new(server)), private: true }))
+        Ok(Arc::new(Redis { foreign: None, own: OnceLock::from(Ok(Arc::new(server))), private: true }))
     }
 
     fn spec(&self) -> Option<String> {
-        Some(self.url.clone())
+        self.url().ok()
     }
 
     async fn open(&self, spec: &str) -> Outcome<Arc<dyn Backend>> {
@@ -78,12 +96,12 @@ impl Fixture for Redis {
     }
 
     fn server(&self) -> Option<Arc<dyn Server>> {
-        let server = self.server.as_ref().filter(|_| self.private)?;
+        let server = self.own().filter(|_| self.private)?.ok()?;
         Some(Arc::new(Owned(Arc::clone(server))))
     }
 
     fn address(&self) -> Option<SocketAddr> {
-        Some(self.server.as_ref()?.address())
+        Some(self.own()?.ok()?.address())
     }
 
     async fn connect_by(&self, address: SocketAddr) -> Outcome<Arc<dyn Backend>> {
