@@ -214,10 +214,13 @@ impl Acquisition<'_> {
                     self.rest(fate, busy, &mut poll).await?;
                 }
                 Err(error) if error.is_unknown() => {
-                    let until = self.shared.clock.now().saturating_add(retry.next());
-                    if until >= self.patience() {
+                    let now = self.shared.clock.now();
+                    // The last question comes just before the end and not a whole pause earlier: the store may be back.
+                    let last = self.patience().saturating_sub(RETRY.0);
+                    if now >= last {
                         return Err(self.unanswered(Some(error)));
                     }
+                    let until = now.saturating_add(retry.next()).min(last);
                     tracing::debug!(name = %self.request.name, %error, "the store did not answer; asking again");
                     self.expect_by(fate, until);
                     self.pause(until).await?;

@@ -226,7 +226,7 @@ async fn no_claim_is_without_an_end(world: World) -> Outcome {
     for polls in 0..6 {
         let gone = poll_n_then(polls, Fate::Dropped, Duration::from_secs(2), client.lock("y").acquire()).await;
         endless().await?;
-        if let Some(guard) = gone {
+        if let Some(guard) = gone.ended() {
             guard?.release().await?;
             break;
         }
