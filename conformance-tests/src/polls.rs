@@ -49,12 +49,7 @@ impl<T> Left<T> {
 ///
 /// A future that is not woken within `patience` is given up as well: it waits for something that will not come while
 /// it is being watched.
-pub async fn poll_n_then<T>(
-    polls: usize,
-    fate: Fate,
-    patience: Duration,
-    future: impl Future<Output = T>,
-) -> Left<T> {
+pub async fn poll_n_then<T>(polls: usize, fate: Fate, patience: Duration, future: impl Future<Output = T>) -> Left<T> {
     let mut future = Box::pin(future);
     let mut done = 0;
     let driven = poll_fn(|cx| {

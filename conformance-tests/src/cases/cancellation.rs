@@ -39,7 +39,11 @@ const ROADS: [Option<Fault>; 4] = [
 ];
 
 /// Runs `step` for every road, every way of leaving, and every number of polls until it says that it ended by itself.
-async fn at_every_poll(op: Op, mut step: impl AsyncFnMut(&Faulty, Fate, usize) -> Outcome<bool>, world: &World) -> Outcome {
+async fn at_every_poll(
+    op: Op,
+    mut step: impl AsyncFnMut(&Faulty, Fate, usize) -> Outcome<bool>,
+    world: &World,
+) -> Outcome {
     for road in ROADS {
         for fate in Fate::DROPS {
             for polls in 0.. {
@@ -230,12 +234,16 @@ async fn a_forgotten_waiter_leaves_nothing_beyond_a_lease(world: World) -> Outco
     for polls in 1..4 {
         let name = format!("x{polls}");
         let guard = taken("L10.b", &other, &name).await?;
-        let ended = poll_n_then(polls, Fate::Forgotten, Duration::from_millis(300), client.lock(&name).acquire()).await.ended();
+        let ended =
+            poll_n_then(polls, Fate::Forgotten, Duration::from_millis(300), client.lock(&name).acquire()).await.ended();
         ensure!("L1.a", ended.is_none(), "a waiter was let in beside the holder");
         guard.release().await?;
         let next = other.lock(&name).wait(forgotten(&world, lease)).acquire().await;
         let Ok(next) = next else {
-            return Err(Stop::failed("L10.b", format!("a waiter forgotten after {polls} polls keeps the lock: {next:?}")));
+            return Err(Stop::failed(
+                "L10.b",
+                format!("a waiter forgotten after {polls} polls keeps the lock: {next:?}"),
+            ));
         };
         next.release().await?;
         world.gone("L10.b", &name, forgotten(&world, lease)).await?;
@@ -300,7 +308,7 @@ async fn an_eaten_answer_leaves_no_orphan(world: World) -> Outcome {
 
 async fn an_answer_that_never_comes_leaves_no_orphan(world: World) -> Outcome {
     let store = world.faulty().await?;
-    let timeout = Duration::from_millis(200);
+    let timeout = Duration::from_millis(500);
     let client = world.over(store.clone()).request_timeout(timeout).build()?;
     store.all(Op::Attempt, Fault::SwallowAnswer);
     refused("L10.d", "a try without an answer", client.lock("x").try_acquire().await, ErrorKind::Unavailable)?;
@@ -312,7 +320,7 @@ async fn an_answer_that_never_comes_leaves_no_orphan(world: World) -> Outcome {
 
 async fn a_request_that_arrives_after_its_sender_gave_up_leaves_nothing(world: World) -> Outcome {
     let store = world.faulty().await?;
-    let timeout = Duration::from_millis(200);
+    let timeout = Duration::from_millis(500);
     let lease = world.bounds().granted(Duration::from_secs(4));
     let client = world.over(store.clone()).request_timeout(timeout).lease(lease).build()?;
     for waits in [false, true] {

@@ -62,7 +62,12 @@ async fn a_refused_attempt_leaves_the_holder_alone(world: World) -> Outcome {
         busy("L1.e", &theirs, "x").await?;
     }
     let after = world.holder("x").await?.ok_or_else(|| Stop::failed("L1.e", "the refused took the holder's place"))?;
-    ensure_eq!("L1.e", (after.claim, after.token), (before.claim, before.token), "after refused attempts the holder is");
+    ensure_eq!(
+        "L1.e",
+        (after.claim, after.token),
+        (before.claim, before.token),
+        "after refused attempts the holder is"
+    );
     if let (Some(before), Some(after)) = (before.remaining, after.remaining) {
         ensure!("L1.e", after <= before, "refused attempts moved the holder's end: {before:?} became {after:?}");
     }

@@ -96,7 +96,11 @@ async fn who_names_no_owner_never_re_enters(world: World) -> Outcome {
     let (client, owner) = (world.client().await?, Owner::new());
     let guard = client.lock("x").acquire().await?;
     busy("L12.b", &client, "x").await?;
-    ensure!("L12.b", client.lock("x").owner(&owner).try_acquire().await?.is_none(), "an owner entered an owner-less hold");
+    ensure!(
+        "L12.b",
+        client.lock("x").owner(&owner).try_acquire().await?.is_none(),
+        "an owner entered an owner-less hold"
+    );
     guard.release().await?;
     let guard = client.lock("x").owner(&owner).acquire().await?;
     busy("L12.b", &client, "x").await?;
@@ -116,7 +120,8 @@ async fn an_owner_is_known_per_client(world: World) -> Outcome {
 async fn an_inner_acquire_makes_one_extend_by_the_longer_lease(world: World) -> Outcome {
     let store = world.faulty().await?;
     let client = world.over(store.clone()).build()?;
-    let (lease, longer, owner) = (world.bounds().granted(Duration::from_secs(5)), Duration::from_secs(20), Owner::new());
+    let (lease, longer, owner) =
+        (world.bounds().granted(Duration::from_secs(5)), Duration::from_secs(20), Owner::new());
     let lock = client.lock("x").owner(&owner).renew(Renew::Off);
     let outer = lock.clone().lease(lease).acquire().await?;
     let (extends, attempts) = (store.count(Op::Extend), store.count(Op::Attempt));
@@ -165,7 +170,7 @@ async fn re_entry_after_loss_is_lost(world: World) -> Outcome {
 async fn re_entry_at_an_unreachable_store_succeeds(world: World) -> Outcome {
     for fault in [Fault::Refuse, Fault::Swallow] {
         let store = world.faulty().await?;
-        let client = world.over(store.clone()).request_timeout(Duration::from_millis(200)).build()?;
+        let client = world.over(store.clone()).request_timeout(Duration::from_millis(500)).build()?;
         let owner = Owner::new();
         let lock = client.lock("x").owner(&owner);
         let outer = lock.acquire().await?;
@@ -318,7 +323,7 @@ async fn futures_inside_one_owner_share_the_lock(world: World) -> Outcome {
 }
 
 async fn a_lost_hold_is_forgotten_with_its_last_guard(world: World) -> Outcome {
-    let (client, owner, lease) = (world.client().await?, Owner::new(), world.short());
+    let (client, owner, lease) = (world.client().await?, Owner::new(), world.renewed());
     let lock = client.lock("x").owner(&owner).lease(lease).wait(world.bounds().take_over(lease));
     let (outer, inner) = (lock.acquire().await?, lock.acquire().await?);
     let token = outer.fencing_token();

@@ -5,7 +5,8 @@ use std::{fmt::Debug, sync::Arc, time::Duration};
 use async_trait::async_trait;
 use conformance_tests::{Fixture, Oracle, Outcome, ThroughBackend};
 use lock_core::{
-    Attempt, Backend, BackendError, Capabilities, Claim, Extension, Holder, LockRecord, MemoryBackend, Release, Selector,
+    Attempt, Backend, BackendError, Capabilities, Claim, Extension, Holder, LockRecord, MemoryBackend, Release,
+    Selector,
 };
 
 /// What is wrong with a backend. What is not overridden is right.

@@ -156,7 +156,8 @@ impl Oracle for Rows {
     }
 
     async fn overwrite(&self, key: &Key, claim: ClaimId, lease: Duration) -> Seen<()> {
-        let sql = format!("UPDATE leasehold_locks SET claim = ?4, expires = {NOW} + ?5, token = token + 1 WHERE {OF_KEY}");
+        let sql =
+            format!("UPDATE leasehold_locks SET claim = ?4, expires = {NOW} + ?5, token = token + 1 WHERE {OF_KEY}");
         let lease_us = i64::try_from(lease.as_micros()).map_err(Blind::failed)?;
         let claim = claim.as_u128().to_be_bytes().to_vec();
         match self.run(of_key(sql, key).bind(claim).bind(lease_us)).await? {
@@ -182,7 +183,8 @@ impl Oracle for Rows {
     }
 
     async fn age_idle(&self, namespace: &Namespace) -> Seen<()> {
-        let sql = "UPDATE leasehold_locks SET expires = expires - 2 * 86400000000 WHERE namespace = ?1 AND claim IS NULL";
+        let sql =
+            "UPDATE leasehold_locks SET expires = expires - 2 * 86400000000 WHERE namespace = ?1 AND claim IS NULL";
         self.run(sqlx::query(sql).bind(namespace.as_str().as_bytes())).await?;
         // So that the next process that opens the file looks for idle rows.
         self.run(sqlx::query("UPDATE leasehold_schema SET swept = 0")).await?;

@@ -97,7 +97,13 @@ fn tokens_out_of_order_or_given_twice_are_found() {
     // Asked for while the first was under way, it may have been granted before it, and lost since.
     let mut events = replaced(70, granted(4, 170));
     events.iter_mut().find(|event| event.at == ms(95)).expect("the last release").what = What::NotHeld;
-    let asks = |at| move |event: &mut Event| if event.client == 2 && event.what == What::Asked { event.at = ms(at) };
+    let asks = |at| {
+        move |event: &mut Event| {
+            if event.client == 2 && event.what == What::Asked {
+                event.at = ms(at);
+            }
+        }
+    };
     events.iter_mut().for_each(asks(5));
     assert_eq!(clauses(events.clone()), [""; 0]);
     events.iter_mut().for_each(asks(66));
