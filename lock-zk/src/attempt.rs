@@ -82,7 +82,10 @@ impl<'a> Attempting<'a> {
             // Those before it leave one after another: it asks again at once.
             return Ok(Attempt::Busy(Busy { changed: Box::pin(async {}), ..Busy::new(None, Vec::new()) }));
         }
-        Err(BackendError::unavailable(format!("the directory of lock {:?} is removed again and again", self.claim.name)))
+        Err(BackendError::unavailable(format!(
+            "the directory of lock {:?} is removed again and again",
+            self.claim.name
+        )))
     }
 
     /// The node that this claim has already: an earlier attempt's, by its answer or found by the claim's id.
@@ -171,7 +174,12 @@ impl<'a> Attempting<'a> {
         }
     }
 
-    fn placed(&self, node: Node, listed: Result<Vec<String>, Error>, confirmed: Confirmed) -> Result<Look, BackendError> {
+    fn placed(
+        &self,
+        node: Node,
+        listed: Result<Vec<String>, Error>,
+        confirmed: Confirmed,
+    ) -> Result<Look, BackendError> {
         let line = match listed {
             Ok(names) => Line::of(names),
             Err(Error::NoNode) => Line::default(),

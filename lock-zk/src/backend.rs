@@ -1,22 +1,20 @@
 //! The ZooKeeper backend: the trait over a session and its nodes.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use lock_core::{
-    Attempt, Backend, BackendError, Capabilities, Claim, Extension, LockRecord, Release, Selector,
-};
+use lock_core::{Attempt, Backend, BackendError, Capabilities, Claim, Extension, LockRecord, Release, Selector};
 use tokio::sync::oneshot;
 
 use crate::{
     ZkConfig,
     attempt::{Attempting, lease},
-    book::Book,
+    book::{Book, Standing},
     capabilities,
     confirm::{Confirm, Presence},
     inspect::inspect,
     release::release,
-    session::Sessions,
+    session::{Session, Sessions},
 };
 
 /// Locks in a ZooKeeper ensemble.
@@ -61,6 +59,10 @@ impl ZkBackend {
     pub fn session_id(&self) -> Option<i64> {
         self.sessions.present().map(|session| session.client.session_id().0)
     }
+
+    async fn session(&self) -> Result<Arc<Session>, BackendError> {
+        self.sessions.current(|session| self.book.furthest(session.number)).await
+    }
 }
 
 #[async_trait]
@@ -70,7 +72,7 @@ impl Backend for ZkBackend {
     }
 
     async fn attempt(&self, claim: &Claim) -> Result<Attempt, BackendError> {
-        let session = self.sessions.current().await?;
+        let session = self.session().await?;
         Attempting::new(&session, &self.book, claim).run().await
     }
 
@@ -78,7 +80,7 @@ impl Backend for ZkBackend {
         let Some(session) = self.sessions.present().filter(|session| session.is_alive()) else {
             return Ok(Extension::NotHeld);
         };
-        let entry = self.book.get(claim.id).filter(|entry| entry.granted);
+        let entry = self.book.get(claim.id).filter(|entry| entry.standing == Standing::Granted);
         // A node of an earlier session has gone with it.
         let node = entry.and_then(|entry| entry.node).filter(|node| node.session == session.number);
         let Some(node) = node else { return Ok(Extension::NotHeld) };
@@ -93,12 +95,14 @@ impl Backend for ZkBackend {
     }
 
     async fn release(&self, claim: &Claim) -> Result<Release, BackendError> {
-        let session = self.sessions.current().await?;
+        // Whoever releases does not hold any more, whatever becomes of the request.
+        self.book.ends(claim.id);
+        let session = self.session().await?;
         release(&session, &self.book, claim).await
     }
 
     async fn inspect(&self, selector: &Selector) -> Result<Vec<LockRecord>, BackendError> {
-        let session = self.sessions.current().await?;
+        let session = self.session().await?;
         inspect(&session, self.capabilities.kinds, selector).await
     }
 

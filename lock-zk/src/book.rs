@@ -26,13 +26,23 @@ impl Node {
     }
 }
 
+/// How far a claim has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Standing {
+    /// It is being released: nobody wants it any more.
+    Ended,
+    /// It is sought, and may have a place in the line.
+    Sought,
+    /// The lock was granted to it.
+    Granted,
+}
+
 /// One claim's entry.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     /// None while the outcome of a creation is not known.
     pub(crate) node: Option<Node>,
-    /// Whether the lock was granted to it.
-    pub(crate) granted: bool,
+    pub(crate) standing: Standing,
     /// Whether there can be another node of this claim, from a creation that was never answered.
     pub(crate) stray: bool,
 }
@@ -49,13 +59,13 @@ impl Book {
     /// A node is to be created now. Written before the request leaves, so that one without an answer is never forgotten,
     /// also where its future is dropped.
     pub(crate) fn creates(&self, id: ClaimId) {
-        self.lock().entry(id).or_insert(Entry { node: None, granted: false, stray: false }).node = None;
+        self.lock().entry(id).or_insert(Entry { node: None, standing: Standing::Sought, stray: false }).node = None;
     }
 
     /// An earlier creation of this claim was not answered, or was another session's: there may be more than one node.
     pub(crate) fn strays(&self, id: ClaimId) {
         if let Some(entry) = self.lock().get_mut(&id) {
-            *entry = Entry { node: None, granted: false, stray: true };
+            *entry = Entry { node: None, standing: Standing::Sought, stray: true };
         }
     }
 
@@ -69,8 +79,22 @@ impl Book {
     /// The lock was granted to the claim.
     pub(crate) fn grants(&self, id: ClaimId) {
         if let Some(entry) = self.lock().get_mut(&id) {
-            entry.granted = true;
+            entry.standing = Standing::Granted;
         }
+    }
+
+    /// The claim is to be released: nobody holds by it any more.
+    pub(crate) fn ends(&self, id: ClaimId) {
+        if let Some(entry) = self.lock().get_mut(&id) {
+            entry.standing = Standing::Ended;
+        }
+    }
+
+    /// The furthest that a claim with a node of this session has come.
+    pub(crate) fn furthest(&self, session: u64) -> Option<Standing> {
+        let entries = self.lock();
+        let by_it = |entry: &&Entry| entry.node.as_ref().is_some_and(|node| node.session == session);
+        entries.values().filter(by_it).map(|entry| entry.standing).max()
     }
 
     /// The node that was to be created, or was there, is not: nothing is left but what may be astray.
@@ -79,7 +103,7 @@ impl Book {
         if entries.get(&id).is_some_and(|entry| !entry.stray) {
             entries.remove(&id);
         } else if let Some(entry) = entries.get_mut(&id) {
-            (entry.node, entry.granted) = (None, false);
+            (entry.node, entry.standing) = (None, Standing::Sought);
         }
     }
 

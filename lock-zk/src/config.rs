@@ -81,7 +81,8 @@ impl ZkConfig {
         }
         let chroot = self.chroot.as_deref().unwrap_or_default();
         let steps = chroot.split('/').skip(1);
-        let path = chroot.is_empty() || chroot.starts_with('/') && steps.into_iter().all(|step| !matches!(step, "" | "." | ".."));
+        let path = chroot.is_empty()
+            || chroot.starts_with('/') && steps.into_iter().all(|step| !matches!(step, "" | "." | ".."));
         if !path || chroot.contains([',', '?']) || chroot.chars().any(char::is_control) {
             return Err(config(format!("chroot {chroot:?} is no path; write it as /shop or /apps/shop")));
         }
@@ -130,9 +131,16 @@ mod tests {
             let config = ZkConfig::new(hosts).chroot(chroot);
             assert_eq!(config.connect_string().expect("right"), format!("{hosts}{}", chroot.trim_end_matches('/')));
         }
-        for (hosts, chroot) in
-            [("", ""), ("a,", ""), (",a", ""), ("a:0", ""), ("a:x", ""), ("a:65536", ""), ("a b", ""), ("u:secret@a", "")]
-        {
+        for (hosts, chroot) in [
+            ("", ""),
+            ("a,", ""),
+            (",a", ""),
+            ("a:0", ""),
+            ("a:x", ""),
+            ("a:65536", ""),
+            ("a b", ""),
+            ("u:secret@a", ""),
+        ] {
             let error = ZkConfig::new(hosts).chroot(chroot).connect_string().expect_err(hosts);
             assert_eq!(error.kind(), BackendErrorKind::Config, "{hosts}");
             assert!(!error.to_string().contains("secret"), "{error}");

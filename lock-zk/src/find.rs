@@ -5,13 +5,7 @@ use std::sync::{Arc, atomic::AtomicBool};
 use lock_core::{BackendError, ClaimId};
 use zookeeper_client::Error;
 
-use crate::{
-    book::Node,
-    holder,
-    line::Line,
-    path::Child,
-    session::Session,
-};
+use crate::{book::Node, holder, line::Line, path::Child, session::Session};
 
 /// The claim's node, if it has one that lives as long as this session. All others of the claim are removed: one of an
 /// earlier session may go at any moment.
@@ -20,7 +14,8 @@ pub(crate) async fn adopt(session: &Session, directory: &str, id: ClaimId) -> Re
     let mut found: Option<Node> = None;
     for child in line.of_claim(id) {
         let path = format!("{directory}/{}", child.name);
-        let stat = session.client.check_stat(&path).await.map_err(|error| session.told("looking for a claim", error))?;
+        let stat =
+            session.client.check_stat(&path).await.map_err(|error| session.told("looking for a claim", error))?;
         let Some(stat) = stat else { continue };
         if stat.ephemeral_owner != session.client.session_id().0 {
             remove(session, &path).await?;

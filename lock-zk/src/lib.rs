@@ -10,6 +10,7 @@ mod book;
 mod capabilities;
 mod config;
 mod confirm;
+mod contact;
 mod error;
 mod find;
 mod holder;

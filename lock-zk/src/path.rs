@@ -71,10 +71,16 @@ mod tests {
             let child = Child::parse(format!("{id}-{written}")).expect("ours");
             assert_eq!((child.id, child.number), (id, number));
         }
-        for name in [String::new(), "lock-0000000001".to_owned(), id.to_string(), format!("{id}-"), format!("{id}-x"),
-            format!("{id}0000000001"), format!("{}-0000000001", id.to_string().to_uppercase().replace('0', "G")),
-            "é".repeat(40)]
-        {
+        for name in [
+            String::new(),
+            "lock-0000000001".to_owned(),
+            id.to_string(),
+            format!("{id}-"),
+            format!("{id}-x"),
+            format!("{id}0000000001"),
+            format!("{}-0000000001", id.to_string().to_uppercase().replace('0', "G")),
+            "é".repeat(40),
+        ] {
             assert_eq!(Child::parse(name.clone()), None, "{name:?}");
         }
     }

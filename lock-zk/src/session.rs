@@ -13,11 +13,17 @@ use zookeeper_client::{Acls, Client, CreateMode, CreateOptions, Error, SessionSt
 
 use crate::{
     ZkConfig,
+    book::Standing,
     capabilities::guarantee,
     confirm::{self, Confirm},
+    contact::Contact,
     error::told,
     line::Line,
 };
+
+/// How long a server may be silent until another is asked, at most: time enough to find one while a call may still take
+/// its time, and before what the session guarantees has run out.
+const LONGEST_SILENCE: Duration = Duration::from_secs(3);
 
 /// One session with the ensemble.
 pub(crate) struct Session {
@@ -26,6 +32,7 @@ pub(crate) struct Session {
     pub(crate) number: u64,
     /// Where confirmations are asked for. Its task ends with the runtime that also serves the connection.
     pub(crate) confirmations: mpsc::UnboundedSender<Confirm>,
+    contact: Contact,
     /// The servers, for messages.
     hosts: String,
     acls: Acls<'static>,
@@ -36,8 +43,7 @@ impl Session {
         let cluster = config.connect_string()?;
         let mut connector = Client::connector()
             .with_session_timeout(config.session_timeout)
-            // A server that has gone silent is left in time to find another before the guarantee runs out.
-            .with_connection_timeout(config.session_timeout / 4)
+            .with_connection_timeout((config.session_timeout * 3 / 10).min(LONGEST_SILENCE))
             .with_fail_eagerly();
         let mut acls = Acls::anyone_all();
         if let Some((user, password)) = &config.credentials {
@@ -58,12 +64,41 @@ impl Session {
         let (confirmations, asked) = mpsc::unbounded_channel();
         tokio::spawn(confirm::run(client.clone(), asked));
         tracing::debug!(hosts = %config.hosts, session = %client.session_id(), timeout = ?client.session_timeout(), "session begun");
-        Ok(Session { client, number, confirmations, hosts: config.hosts.clone(), acls })
+        let contact = Contact::follow(client.state_watcher());
+        Ok(Session { client, number, confirmations, contact, hosts: config.hosts.clone(), acls })
     }
 
     /// Whether the session may still be had: no server has said that it ended, and its runtime lives.
     pub(crate) fn is_alive(&self) -> bool {
         !self.client.state().is_terminated() && !self.confirmations.is_closed()
+    }
+
+    /// Whether there has been no connection for so long that another session is to be had instead.
+    ///
+    /// Servers that have lost their data turn a client away that has seen more than they know, in the hope that it finds
+    /// another, and never tell it that its session has ended.
+    fn is_given_up(&self, furthest: impl Fn(&Session) -> Option<Standing>) -> bool {
+        let silence = self.contact.silent_for();
+        if silence.is_zero() {
+            return false;
+        }
+        let patience = match furthest(self) {
+            // The hold goes on to its deadline; then it is released, and this is looked at again.
+            Some(Standing::Granted) => Duration::MAX,
+            // A place in a line is given up late, but it is no use while nobody can be asked.
+            Some(Standing::Sought) => LONGEST_SILENCE,
+            Some(Standing::Ended) | None => LONGEST_SILENCE / 10,
+        };
+        silence > patience
+    }
+
+    /// Resolves when there is a connection again, or the session has ended.
+    async fn changes(&self) {
+        let mut states = self.client.state_watcher();
+        let mut state = states.peek_state();
+        while state == SessionState::Disconnected {
+            state = states.changed().await;
+        }
     }
 
     /// How long the server is sure to keep the session after it has heard of it.
@@ -167,18 +202,29 @@ impl Sessions {
     }
 
     /// A session that lives, begun now if the last one has ended.
-    pub(crate) async fn current(&self) -> Result<Arc<Session>, BackendError> {
+    ///
+    /// One that is cut off is given up for another if nobody holds a lock by it: `furthest` tells how far a claim of it
+    /// has come.
+    pub(crate) async fn current(
+        &self,
+        furthest: impl Fn(&Session) -> Option<Standing>,
+    ) -> Result<Arc<Session>, BackendError> {
         let closed = || BackendError::unavailable("the backend was closed");
+        let serves = |session: &Session| session.is_alive() && !session.is_given_up(&furthest);
         let present = self.present().ok_or_else(closed)?;
-        if present.is_alive() {
+        if serves(&present) {
             return Ok(present);
         }
         let _turn = self.beginning.lock().await;
         let present = self.present().ok_or_else(closed)?;
-        if present.is_alive() {
+        if serves(&present) {
             return Ok(present);
         }
-        let session = Arc::new(Session::open(&self.config, present.number + 1).await?);
+        let begun = Session::open(&self.config, present.number + 1);
+        let session = tokio::select! {
+            begun = begun => Arc::new(begun?),
+            () = present.changes(), if present.is_alive() => return Ok(present),
+        };
         let mut slot = self.lock();
         if matches!(*slot, Slot::Closed) {
             return Err(closed());

@@ -13,9 +13,6 @@ use lock_zk::{ZkBackend, ZkConfig};
 pub(crate) use oracle::Nodes;
 pub(crate) use server::PrivateZooKeeper;
 
-/// The servers of an ensemble to test against, instead of one that the tests start.
-const URL: &str = "LEASEHOLD_TEST_ZK";
-
 /// The session of a client in the test's own process, which ends it in order. Two thirds of it are the longest that one
 /// confirmation is good for, and more than any case asks for.
 const LONG_SESSION: Duration = Duration::from_secs(45);
@@ -26,22 +23,19 @@ const SHORT_SESSION: Duration = Duration::from_secs(2);
 /// A ZooKeeper that the suite runs against.
 #[derive(Debug)]
 pub(crate) struct ZooKeeper {
-    hosts: String,
-    server: Option<Arc<PrivateZooKeeper>>,
+    pub(crate) hosts: String,
+    /// None where it is someone else's.
+    pub(crate) server: Option<Arc<PrivateZooKeeper>>,
 }
 
 impl ZooKeeper {
-    /// The ensemble that the environment names, or else a server that is started here.
-    pub(crate) fn find() -> io::Result<Self> {
-        match std::env::var(URL) {
-            Ok(hosts) => Ok(ZooKeeper { hosts, server: None }),
-            Err(_) => ZooKeeper::start(),
-        }
-    }
-
     pub(crate) fn start() -> io::Result<Self> {
         let server = PrivateZooKeeper::start()?;
         Ok(ZooKeeper { hosts: server.address().to_string(), server: Some(Arc::new(server)) })
+    }
+
+    pub(crate) fn hosts(&self) -> &str {
+        &self.hosts
     }
 }
 
@@ -69,7 +63,7 @@ impl Fixture for ZooKeeper {
     }
 
     fn spec(&self) -> Option<String> {
-        Some(self.hosts.clone())
+        Some(self.hosts().to_owned())
     }
 
     async fn open(&self, spec: &str) -> Outcome<Arc<dyn Backend>> {

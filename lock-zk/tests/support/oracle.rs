@@ -4,7 +4,7 @@ use std::{net::SocketAddr, time::Duration};
 
 use async_trait::async_trait;
 use conformance_tests::{Blind, Key, Oracle, Seen};
-use lock_core::{ClaimId, FencingToken, Holder, HolderInfo, Namespace, encode_name};
+use lock_core::{ClaimId, FencingToken, Holder, HolderInfo, Namespace, decode_name, encode_name};
 use zookeeper_client::{Acls, Client, CreateMode, Error};
 
 use super::server::srvr;
@@ -63,7 +63,8 @@ impl Nodes {
     async fn locks(&self, namespace: &Namespace) -> Result<Vec<String>, Error> {
         let parent = format!("{}/lock", Nodes::space(namespace));
         let names = self.children(&parent).await?;
-        Ok(names.into_iter().map(|name| format!("{parent}/{name}")).collect())
+        let ours = names.into_iter().filter(|name| decode_name(name).is_some());
+        Ok(ours.map(|name| format!("{parent}/{name}")).collect())
     }
 
     pub(crate) async fn create(&self, path: &str, mode: CreateMode) -> Result<(), Error> {

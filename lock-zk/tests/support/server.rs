@@ -24,14 +24,26 @@ impl PrivateZooKeeper {
             return Err(io::Error::other(format!("{missing} is missing; apt-get install libzookeeper-java")));
         }
         let recipe: Recipe = Box::new(command);
-        PrivateServer::start(recipe, Box::new(|address| srvr(address).is_ok_and(|said| said.contains("Zookeeper version"))))
-            .map(PrivateZooKeeper)
+        PrivateServer::start(
+            recipe,
+            Box::new(|address| srvr(address).is_ok_and(|said| said.contains("Zookeeper version"))),
+        )
+        .map(PrivateZooKeeper)
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
         self.0.address()
     }
 
+    /// Ends the server as a crash would.
+    pub(crate) fn kill(&self) {
+        self.0.kill();
+    }
+
+    /// Starts it again, with its data.
+    pub(crate) fn launch(&self) -> io::Result<()> {
+        self.0.launch()
+    }
 }
 
 fn command(directory: &Path, address: SocketAddr) -> Command {
@@ -71,8 +83,8 @@ pub(crate) fn srvr(address: SocketAddr) -> io::Result<String> {
 #[async_trait]
 impl Server for PrivateZooKeeper {
     async fn restart(&self) -> Outcome {
-        self.0.kill();
-        Ok(self.0.launch()?)
+        self.kill();
+        Ok(self.launch()?)
     }
 
     async fn restart_empty(&self) -> Outcome {

@@ -1,0 +1,134 @@
+//! Nodes, directories and sessions that someone removes by hand.
+
+use std::{
+    io::{Read as _, Write as _},
+    net::{SocketAddr, TcpStream},
+    sync::Arc,
+    time::Duration,
+};
+
+use conformance_tests::{Oracle as _, Outcome};
+use lock_core::{Backend as _, LockClient, LossReason, Renew};
+use lock_zk::{ZkBackend, ZkConfig};
+
+use crate::{
+    NOISE, client, eventually, key,
+    support::{Nodes, ZooKeeper},
+};
+
+/// So long that no renewal comes within a test: what is told is told by the server.
+const LONG: Duration = Duration::from_secs(45);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_deleted_by_hand_is_told_at_once() -> Outcome {
+    let zookeeper = ZooKeeper::start()?;
+    let (client, nodes) = (client(zookeeper.hosts(), LONG).await?, Nodes::of(zookeeper.hosts()).await.expect("nodes"));
+    for renew in [Renew::Auto, Renew::Off] {
+        let guard = client.lock("x").renew(renew).acquire().await?;
+        nodes.remove(&key("x")).await?;
+        let reason = tokio::time::timeout(NOISE, guard.lost()).await.expect("told by push");
+        assert_eq!(reason, LossReason::Gone);
+        assert!(nodes.holders(&key("x")).await?.is_empty(), "nothing is made again");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_directory_deleted_under_a_holder_and_a_waiter_is_made_again() -> Outcome {
+    let zookeeper = ZooKeeper::start()?;
+    let (client, nodes) = (client(zookeeper.hosts(), LONG).await?, Nodes::of(zookeeper.hosts()).await.expect("nodes"));
+    let guard = client.lock("x").acquire().await?;
+    let waiters: Vec<_> =
+        (0..2).map(|_| tokio::spawn(client.lock("x").wait(Duration::from_secs(30)).acquire())).collect();
+    eventually("both wait", NOISE, async || nodes.waiting(&key("x")).await.is_ok_and(|waiting| waiting == 2)).await;
+
+    let directory = Nodes::directory(&key("x"));
+    // All at once, since one after the other would serve those who wait, and then take their locks away as well.
+    let mut deleting = nodes.client.new_multi_writer();
+    for node in nodes.line(&directory).await.expect("a list") {
+        deleting.add_delete(&node.path, None).expect("a path");
+    }
+    deleting.add_delete(&directory, None).expect("a path");
+    deleting.commit().await.expect("deleted");
+
+    let reason = tokio::time::timeout(NOISE, guard.lost()).await.expect("told by push");
+    assert_eq!(reason, LossReason::Gone);
+    for waiter in waiters {
+        let guard = tokio::time::timeout(NOISE, waiter).await.expect("served")??;
+        guard.release().await?;
+    }
+    assert_eq!(nodes.claims(&key("x").namespace).await?, 0);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_closed_from_outside_is_told_and_replaced() -> Outcome {
+    let zookeeper = ZooKeeper::start()?;
+    let backend = Arc::new(ZkBackend::connect(&ZkConfig::new(zookeeper.hosts()).session_timeout(LONG)).await?);
+    let client = LockClient::builder(Arc::clone(&backend)).lease(LONG).build()?;
+    let guard = client.lock("x").acquire().await?;
+    let other = crate::client(zookeeper.hosts(), LONG).await?;
+    let held = other.lock("y").acquire().await?;
+    let waiter = tokio::spawn(client.lock("y").wait(Duration::from_secs(30)).acquire());
+    let nodes = Nodes::of(zookeeper.hosts()).await.expect("nodes");
+    eventually("it waits", NOISE, async || nodes.waiting(&key("y")).await.is_ok_and(|waiting| waiting == 1)).await;
+
+    let session = backend.session_id().expect("a session");
+    let address = zookeeper.hosts().parse().expect("an address");
+    tokio::task::spawn_blocking(move || close_session(address, session)).await??;
+
+    let reason = tokio::time::timeout(NOISE, guard.lost()).await.expect("told by push");
+    assert_eq!(reason, LossReason::Gone);
+    // The same client goes on in another session, and its waiter in the line anew.
+    client.lock("x").wait(NOISE).acquire().await?.release().await?;
+    eventually("it waits again", NOISE, async || nodes.waiting(&key("y")).await.is_ok_and(|waiting| waiting == 1))
+        .await;
+    held.release().await?;
+    waiter.await??.release().await?;
+    assert_ne!(backend.session_id(), Some(session));
+    backend.close().await;
+    Ok(())
+}
+
+/// Takes a session over, as whoever knows its id can, and closes it.
+fn close_session(server: SocketAddr, id: i64) -> std::io::Result<()> {
+    let mut stream = TcpStream::connect(server)?;
+    // Protocol version, last transaction seen, timeout, session, password, read-only.
+    let mut connect =
+        [&0_i32.to_be_bytes()[..], &0_i64.to_be_bytes(), &45_000_i32.to_be_bytes(), &id.to_be_bytes()].concat();
+    connect.extend(16_i32.to_be_bytes());
+    connect.extend(password(id));
+    connect.push(0);
+    let answer = send(&mut stream, &connect)?;
+    assert_eq!(
+        answer.get(8..16),
+        Some(&id.to_be_bytes()[..]),
+        "the server gives the session to who knows its password"
+    );
+    // The request's number, and the code of "close session". The server closes the connection, with an answer or without.
+    let _ = send(&mut stream, &[1_i32.to_be_bytes(), (-11_i32).to_be_bytes()].concat());
+    Ok(())
+}
+
+fn send(stream: &mut TcpStream, message: &[u8]) -> std::io::Result<Vec<u8>> {
+    let length = i32::try_from(message.len()).map_err(std::io::Error::other)?;
+    stream.write_all(&[&length.to_be_bytes()[..], message].concat())?;
+    let mut length = [0; 4];
+    stream.read_exact(&mut length)?;
+    let mut answer = vec![0; usize::try_from(i32::from_be_bytes(length)).map_err(std::io::Error::other)?];
+    stream.read_exact(&mut answer)?;
+    Ok(answer)
+}
+
+/// The password that a server gives a session: 16 bytes of Java's generator, seeded with the id and a constant.
+fn password(id: i64) -> Vec<u8> {
+    const MASK: u64 = (1 << 48) - 1;
+    const FACTOR: u64 = 0x5_DEEC_E66D;
+    let mut state = (id.cast_unsigned() ^ 0xB341_5C00 ^ FACTOR) & MASK;
+    let mut bytes = Vec::new();
+    for _ in 0..4 {
+        state = state.wrapping_mul(FACTOR).wrapping_add(0xB) & MASK;
+        bytes.extend((state >> 16).to_le_bytes().into_iter().take(4));
+    }
+    bytes
+}
