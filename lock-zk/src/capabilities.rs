@@ -8,6 +8,8 @@ use lock_core::{Capabilities, LeaseModel, LossPush, Queue, Verdict, Verdicts, Wa
 pub(crate) fn zookeeper(session_timeout: Duration) -> Capabilities {
     let mut promised = Capabilities::new("zookeeper");
     promised.lease_model = LeaseModel::PerSession;
+    // A call may take a third of the lease, and the first one of a lock makes its directories, each on a quorum's disks.
+    promised.lease_min = Duration::from_millis(300);
     promised.queue = Queue::InStore;
     promised.wakes = Wakes::Push;
     promised.loss_push = LossPush::Prompt;

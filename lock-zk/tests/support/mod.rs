@@ -7,7 +7,7 @@ use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use conformance_tests::{Fixture, Oracle, Outcome, Server, Stop};
-use lock_core::Backend;
+use lock_core::{Backend, LockClient};
 use lock_zk::{ZkBackend, ZkConfig};
 
 pub(crate) use oracle::Nodes;
@@ -58,8 +58,12 @@ impl Fixture for ZooKeeper {
     }
 
     async fn private(&self) -> Outcome<Arc<dyn Fixture>> {
-        let started = tokio::task::spawn_blocking(ZooKeeper::start).await?;
-        Ok(Arc::new(started?))
+        let started = tokio::task::spawn_blocking(ZooKeeper::start).await??;
+        // A new server is slow at what it does for the first time, and cases have no patience for that.
+        let client = LockClient::builder(started.connect().await?).namespace("warm").build()?;
+        client.lock("x").acquire().await?.release().await?;
+        client.close().await?;
+        Ok(Arc::new(started))
     }
 
     fn spec(&self) -> Option<String> {
