@@ -190,6 +190,10 @@ impl Acquisition<'_> {
             shared.end(&hold.fate);
             return Err(shared.closed_error());
         }
+        if let Some(place) = &self.place {
+            // A grant in time is an answer, for those behind as well.
+            place.update_standing(|standing| standing.answered(now));
+        }
         tracing::debug!(name = %self.request.name, token = %hold.token, waited = ?now.saturating_sub(self.started_at), "lock acquired");
         Ok(Some(hold))
     }
