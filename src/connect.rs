@@ -11,6 +11,10 @@ use crate::Config;
 ///   or absolute as in `sqlite:/var/lib/shop/locks.db` and `sqlite:///var/lib/shop/locks.db`. In it `%`, `?` and `#`
 ///   are written `%25`, `%3F` and `%23`.
 ///
+/// - `zk://HOST:PORT,HOST:PORT/CHROOT` is a ZooKeeper ensemble; the chroot must exist. With `zk://USER:PASSWORD@` the
+///   nodes are that user's alone. The `lease` is the session's timeout that is asked for, and a session guarantees two
+///   thirds of it at a time.
+///
 /// Options follow a `?`, parted by `&`, each at most once. Durations are written `500ms`, `30s`, `1h30m`.
 ///
 /// | option | meaning | unless given |

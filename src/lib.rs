@@ -17,6 +17,7 @@
 //! |---|---|---|
 //! | `memory:` | this process, for tests | always there |
 //! | `sqlite:PATH` | a file, for the processes of one host | `sqlite` |
+//! | `zk://HOST:PORT,.../CHROOT` | a ZooKeeper ensemble | `zookeeper` |
 //!
 //! [`connect`] lists the options that a URL takes; [`Config`] reads the same from TOML. A store that has no URL here is
 //! any [`Backend`], given to [`LockClient::builder`].
@@ -27,6 +28,8 @@ mod options;
 mod scheme;
 mod store;
 mod text;
+#[cfg(feature = "zookeeper")]
+mod zookeeper;
 
 pub use config::Config;
 pub use connect::{connect, connect_config};
@@ -34,6 +37,8 @@ pub use connect::{connect, connect_config};
 pub use lock_core::*;
 #[cfg(feature = "sqlite")]
 pub use lock_sql::{SqlBackend, SqliteConfig};
+#[cfg(feature = "zookeeper")]
+pub use lock_zk::{ZkBackend, ZkConfig};
 
 /// README's code compiles and runs.
 #[cfg(doctest)]

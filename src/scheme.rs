@@ -8,20 +8,25 @@ pub(crate) enum Scheme {
     Memory,
     #[cfg(feature = "sqlite")]
     Sqlite,
+    #[cfg(feature = "zookeeper")]
+    ZooKeeper,
 }
 
 /// What becomes of a scheme that is known.
 enum Known {
     Here(Scheme),
     /// The backend exists and this build is without it.
-    #[cfg_attr(feature = "sqlite", expect(dead_code, reason = "every backend is compiled in"))]
+    #[cfg_attr(
+        all(feature = "sqlite", feature = "zookeeper"),
+        expect(dead_code, reason = "every backend is compiled in")
+    )]
     NeedsFeature(&'static str),
     /// This version has no such backend at all.
     NotYet(&'static str),
 }
 
 /// The schemes that a URL can begin with today.
-const AVAILABLE: &str = "memory: and sqlite:";
+const AVAILABLE: &str = "memory:, sqlite: and zk:";
 
 impl Scheme {
     /// The scheme of this name, in any case of letters.
@@ -39,7 +44,10 @@ impl Scheme {
             "sqlite" => Known::NeedsFeature("sqlite"),
             "redis" | "rediss" => Known::NotYet("Redis"),
             "etcd" | "etcds" => Known::NotYet("etcd"),
-            "zk" => Known::NotYet("ZooKeeper"),
+            #[cfg(feature = "zookeeper")]
+            "zk" => Known::Here(Scheme::ZooKeeper),
+            #[cfg(not(feature = "zookeeper"))]
+            "zk" => Known::NeedsFeature("zookeeper"),
             "postgres" | "postgresql" => Known::NotYet("PostgreSQL"),
             "mysql" | "mariadb" => Known::NotYet("MySQL and MariaDB"),
             _ => return Err(config(format!("unknown store {name}:; the known ones are {AVAILABLE}"))),
@@ -61,6 +69,8 @@ impl Scheme {
         const SHARED: &[&str] = &["namespace", "lease", "wait", "connect_timeout", "request_timeout", "fence_base"];
         match self {
             Scheme::Memory => SHARED,
+            #[cfg(feature = "zookeeper")]
+            Scheme::ZooKeeper => SHARED,
             #[cfg(feature = "sqlite")]
             Scheme::Sqlite => &[
                 "namespace",
@@ -81,6 +91,8 @@ impl Scheme {
             Scheme::Memory => "memory:",
             #[cfg(feature = "sqlite")]
             Scheme::Sqlite => "sqlite:",
+            #[cfg(feature = "zookeeper")]
+            Scheme::ZooKeeper => "zk:",
         }
     }
 }

@@ -17,7 +17,7 @@ const SHORTEST_SESSION: Duration = Duration::from_millis(100);
 ///     .session_timeout(Duration::from_secs(10));
 /// assert!(!format!("{config:?}").contains("secret"));
 /// ```
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct ZkConfig {
     pub(crate) hosts: String,
     pub(crate) chroot: Option<String>,
@@ -68,6 +68,15 @@ impl ZkConfig {
     pub fn connect_timeout(mut self, limit: Duration) -> Self {
         self.connect_timeout = limit;
         self
+    }
+
+    /// Whether the servers and the chroot are written as they must be. Nothing is sent.
+    ///
+    /// # Errors
+    ///
+    /// `Config` with what is wrong.
+    pub fn check(&self) -> Result<(), BackendError> {
+        self.connect_string().map(drop)
     }
 
     /// The servers as the client wants them.
