@@ -5,15 +5,22 @@ use std::{net::SocketAddr, time::Duration};
 use async_trait::async_trait;
 use conformance_tests::{Blind, Key, Oracle, Seen};
 use lock_core::{ClaimId, FencingToken, Holder, HolderInfo, Namespace, decode_name, encode_name};
+use tokio::sync::Mutex;
 use zookeeper_client::{Acls, Client, CreateMode, Error};
 
 use super::server::srvr;
 
 /// A look at the nodes.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Nodes {
-    pub(crate) client: Client,
+    client: Mutex<Client>,
     hosts: String,
+}
+
+async fn connect(hosts: &str) -> Result<Client, Error> {
+    // A server that is just starting may take a connection and never answer.
+    let connector = Client::connector().with_connection_timeout(Duration::from_secs(2));
+    connector.with_session_timeout(Duration::from_secs(20)).connect(hosts).await
 }
 
 /// A claim's node.
@@ -26,8 +33,16 @@ pub(crate) struct Node {
 
 impl Nodes {
     pub(crate) async fn of(hosts: &str) -> Result<Self, Error> {
-        let client = Client::connector().with_session_timeout(Duration::from_secs(20)).connect(hosts).await?;
-        Ok(Nodes { client, hosts: hosts.to_owned() })
+        Ok(Nodes { client: Mutex::new(connect(hosts).await?), hosts: hosts.to_owned() })
+    }
+
+    /// A session that lives: a server without its data knows none of before.
+    pub(crate) async fn client(&self) -> Result<Client, Error> {
+        let mut client = self.client.lock().await;
+        if client.state().is_terminated() {
+            *client = connect(&self.hosts).await?;
+        }
+        Ok(client.clone())
     }
 
     pub(crate) fn space(namespace: &Namespace) -> String {
@@ -41,7 +56,7 @@ impl Nodes {
 
     /// The names below a node; none where there is no node.
     pub(crate) async fn children(&self, path: &str) -> Result<Vec<String>, Error> {
-        match self.client.list_children(path).await {
+        match self.client().await?.list_children(path).await {
             Err(Error::NoNode) => Ok(Vec::new()),
             other => other,
         }
@@ -68,14 +83,14 @@ impl Nodes {
     }
 
     pub(crate) async fn create(&self, path: &str, mode: CreateMode) -> Result<(), Error> {
-        match self.client.create(path, b"not ours", &mode.with_acls(Acls::anyone_all())).await {
+        match self.client().await?.create(path, b"not ours", &mode.with_acls(Acls::anyone_all())).await {
             Ok(_) | Err(Error::NodeExists) => Ok(()),
             Err(error) => Err(error),
         }
     }
 
     pub(crate) async fn make(&self, directory: &str) -> Result<(), Error> {
-        self.client.mkdir(directory, &CreateMode::Container.with_acls(Acls::anyone_all())).await
+        self.client().await?.mkdir(directory, &CreateMode::Container.with_acls(Acls::anyone_all())).await
     }
 }
 
@@ -93,7 +108,7 @@ impl Oracle for Nodes {
     async fn holders(&self, key: &Key) -> Seen<Vec<Holder>> {
         let line = self.line(&Nodes::directory(key)).await.map_err(Blind::failed)?;
         let Some(first) = line.first() else { return Ok(Vec::new()) };
-        match self.client.get_data(&first.path).await {
+        match self.client().await.map_err(Blind::failed)?.get_data(&first.path).await {
             Ok((data, stat)) => {
                 let token = FencingToken::new(stat.czxid.unsigned_abs());
                 Ok(vec![Holder::new(first.claim, token, &info(&data))])
@@ -123,7 +138,7 @@ impl Oracle for Nodes {
     async fn remove(&self, key: &Key) -> Seen<()> {
         let line = self.line(&Nodes::directory(key)).await.map_err(Blind::failed)?;
         match line.first() {
-            Some(first) => match self.client.delete(&first.path, None).await {
+            Some(first) => match self.client().await.map_err(Blind::failed)?.delete(&first.path, None).await {
                 Ok(()) | Err(Error::NoNode) => Ok(()),
                 Err(error) => Err(Blind::failed(error)),
             },
@@ -138,14 +153,15 @@ impl Oracle for Nodes {
         // In the holder's very place, before all who wait; it ends with this oracle's session.
         let path = format!("{directory}/{claim}-{:010}", first.number);
         self.create(&path, CreateMode::Ephemeral).await.map_err(Blind::failed)?;
-        self.client.delete(&first.path, None).await.map_err(Blind::failed)
+        self.client().await.map_err(Blind::failed)?.delete(&first.path, None).await.map_err(Blind::failed)
     }
 
     async fn endless(&self, namespace: &Namespace) -> Seen<Vec<String>> {
         let mut endless = Vec::new();
         for lock in self.locks(namespace).await.map_err(Blind::failed)? {
             for node in self.line(&lock).await.map_err(Blind::failed)? {
-                let stat = self.client.check_stat(&node.path).await.map_err(Blind::failed)?;
+                let stat =
+                    self.client().await.map_err(Blind::failed)?.check_stat(&node.path).await.map_err(Blind::failed)?;
                 if stat.is_some_and(|stat| stat.ephemeral_owner == 0) {
                     endless.push(node.path);
                 }

@@ -38,13 +38,17 @@ async fn a_directory_deleted_under_a_holder_and_a_waiter_is_made_again() -> Outc
     let zookeeper = ZooKeeper::start()?;
     let (client, nodes) = (client(zookeeper.hosts(), LONG).await?, Nodes::of(zookeeper.hosts()).await.expect("nodes"));
     let guard = client.lock("x").acquire().await?;
-    let waiters: Vec<_> =
-        (0..2).map(|_| tokio::spawn(client.lock("x").wait(Duration::from_secs(30)).acquire())).collect();
+    let waiter = || {
+        let acquire = client.lock("x").wait(Duration::from_secs(30)).acquire();
+        tokio::spawn(async move { acquire.await?.release().await })
+    };
+    let waiters = [waiter(), waiter()];
     eventually("both wait", NOISE, async || nodes.waiting(&key("x")).await.is_ok_and(|waiting| waiting == 2)).await;
 
     let directory = Nodes::directory(&key("x"));
     // All at once, since one after the other would serve those who wait, and then take their locks away as well.
-    let mut deleting = nodes.client.new_multi_writer();
+    let by_hand = nodes.client().await.expect("a session");
+    let mut deleting = by_hand.new_multi_writer();
     for node in nodes.line(&directory).await.expect("a list") {
         deleting.add_delete(&node.path, None).expect("a path");
     }
@@ -54,8 +58,7 @@ async fn a_directory_deleted_under_a_holder_and_a_waiter_is_made_again() -> Outc
     let reason = tokio::time::timeout(NOISE, guard.lost()).await.expect("told by push");
     assert_eq!(reason, LossReason::Gone);
     for waiter in waiters {
-        let guard = tokio::time::timeout(NOISE, waiter).await.expect("served")??;
-        guard.release().await?;
+        tokio::time::timeout(NOISE, waiter).await.expect("served")??;
     }
     assert_eq!(nodes.claims(&key("x").namespace).await?, 0);
     Ok(())
