@@ -9,10 +9,11 @@ clients() {
         none) ;;
         redis) echo "redis" ;;
         sqlite) echo "sqlx-core sqlx-sqlite libsqlite3-sys" ;;
+        zookeeper) echo "zookeeper-client" ;;
         *) echo "check-features.sh: no clients are listed for the feature $1" >&2; exit 1 ;;
     esac
 }
-features=(none redis sqlite)
+features=(none redis sqlite zookeeper)
 
 # Every feature that the facade has must be in the list above.
 for feature in $(awk '/^\[features\]/ { on = 1; next } /^\[/ { on = 0 } on && /^[a-z]/ { print $1 }' Cargo.toml); do

@@ -15,10 +15,23 @@ need() {
     missing+=("$package")
 }
 
+# The same for what has no command of its own.
+need_file() {
+    local file=$1 package=$2
+    [ -e "$file" ] && return
+    if ! command -v apt-get >/dev/null 2>&1; then
+        echo "test.sh: $file is missing and there is no apt-get to install $package with" >&2
+        return
+    fi
+    missing+=("$package")
+}
+
 missing=()
 need cc build-essential
 need redis-server redis-server
 need openssl openssl
+need java default-jre-headless
+need_file /usr/share/java/zookeeper.jar libzookeeper-java
 if [ ${#missing[@]} -gt 0 ]; then
     as_root=()
     if [ "$(id -u)" -ne 0 ]; then

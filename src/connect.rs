@@ -13,6 +13,10 @@ use crate::Config;
 /// - `redis://[[user]:password@]host[:port][/database]` is a Redis server, port 6379 unless given; `rediss://` reaches it
 ///   by TLS. In the user and the password `%`, `/`, `?`, `#`, `@` and `:` are percent-encoded.
 ///
+/// - `zk://HOST:PORT,HOST:PORT/CHROOT` is a ZooKeeper ensemble; the chroot must exist. With `zk://USER:PASSWORD@` the
+///   nodes are that user's alone. The `lease` is the session's timeout that is asked for, and a session guarantees two
+///   thirds of it at a time.
+///
 /// Options follow a `?`, parted by `&`, each at most once. Durations are written `500ms`, `30s`, `1h30m`.
 ///
 /// | option | meaning | unless given |

@@ -18,6 +18,7 @@
 //! | `memory:` | this process, for tests | always there |
 //! | `redis://`, `rediss://` | a Redis server, for any number of hosts | `redis` |
 //! | `sqlite:PATH` | a file, for the processes of one host | `sqlite` |
+//! | `zk://HOST:PORT,.../CHROOT` | a ZooKeeper ensemble | `zookeeper` |
 //!
 //! [`connect`] lists the options that a URL takes; [`Config`] reads the same from TOML. A store that has no URL here is
 //! any [`Backend`], given to [`LockClient::builder`].
@@ -28,6 +29,8 @@ mod options;
 mod scheme;
 mod store;
 mod text;
+#[cfg(feature = "zookeeper")]
+mod zookeeper;
 
 pub use config::Config;
 pub use connect::{connect, connect_config};
@@ -37,6 +40,8 @@ pub use lock_core::*;
 pub use lock_redis::{RedisBackend, RedisConfig};
 #[cfg(feature = "sqlite")]
 pub use lock_sql::{SqlBackend, SqliteConfig};
+#[cfg(feature = "zookeeper")]
+pub use lock_zk::{ZkBackend, ZkConfig};
 
 /// README's code compiles and runs.
 #[cfg(doctest)]

@@ -13,20 +13,25 @@ pub(crate) enum Scheme {
     Rediss,
     #[cfg(feature = "sqlite")]
     Sqlite,
+    #[cfg(feature = "zookeeper")]
+    ZooKeeper,
 }
 
 /// What becomes of a scheme that is known.
 enum Known {
     Here(Scheme),
     /// The backend exists and this build is without it.
-    #[cfg_attr(all(feature = "redis", feature = "sqlite"), expect(dead_code, reason = "every backend is compiled in"))]
+    #[cfg_attr(
+        all(feature = "redis", feature = "sqlite", feature = "zookeeper"),
+        expect(dead_code, reason = "every backend is compiled in")
+    )]
     NeedsFeature(&'static str),
     /// This version has no such backend at all.
     NotYet(&'static str),
 }
 
 /// The schemes that a URL can begin with today.
-const AVAILABLE: &str = "memory:, redis:, rediss: and sqlite:";
+const AVAILABLE: &str = "memory:, redis:, rediss:, sqlite: and zk:";
 
 impl Scheme {
     /// The scheme of this name, in any case of letters.
@@ -49,7 +54,10 @@ impl Scheme {
             #[cfg(not(feature = "sqlite"))]
             "sqlite" => Known::NeedsFeature("sqlite"),
             "etcd" | "etcds" => Known::NotYet("etcd"),
-            "zk" => Known::NotYet("ZooKeeper"),
+            #[cfg(feature = "zookeeper")]
+            "zk" => Known::Here(Scheme::ZooKeeper),
+            #[cfg(not(feature = "zookeeper"))]
+            "zk" => Known::NeedsFeature("zookeeper"),
             "postgres" | "postgresql" => Known::NotYet("PostgreSQL"),
             "mysql" | "mariadb" => Known::NotYet("MySQL and MariaDB"),
             _ => return Err(config(format!("unknown store {name}:; the known ones are {AVAILABLE}"))),
@@ -77,6 +85,8 @@ impl Scheme {
             Scheme::Rediss => {
                 &["namespace", "lease", "wait", "connect_timeout", "request_timeout", "fence_base", "tls_ca"]
             }
+            #[cfg(feature = "zookeeper")]
+            Scheme::ZooKeeper => SHARED,
             #[cfg(feature = "sqlite")]
             Scheme::Sqlite => &[
                 "namespace",
@@ -101,6 +111,8 @@ impl Scheme {
             Scheme::Rediss => "rediss:",
             #[cfg(feature = "sqlite")]
             Scheme::Sqlite => "sqlite:",
+            #[cfg(feature = "zookeeper")]
+            Scheme::ZooKeeper => "zk:",
         }
     }
 }

@@ -20,6 +20,8 @@ pub(crate) enum Store {
     Redis(lock_redis::RedisConfig),
     #[cfg(feature = "sqlite")]
     Sqlite(std::path::PathBuf),
+    #[cfg(feature = "zookeeper")]
+    ZooKeeper(lock_zk::ZkConfig),
 }
 
 impl Store {
@@ -39,6 +41,8 @@ impl Store {
             }
             #[cfg(feature = "sqlite")]
             Scheme::Sqlite => sqlite_path(place).map(Store::Sqlite),
+            #[cfg(feature = "zookeeper")]
+            Scheme::ZooKeeper => crate::zookeeper::parse(place).map(Store::ZooKeeper),
         }
     }
 
@@ -58,6 +62,11 @@ impl Store {
             Store::Sqlite(path) => {
                 check_lease(options, &lock_sql::SqlBackend::sqlite_capabilities())?;
                 Ok(LockClient::builder(lock_sql::SqlBackend::sqlite(&sqlite_config(path, options)).await?))
+            }
+            #[cfg(feature = "zookeeper")]
+            Store::ZooKeeper(ensemble) => {
+                check_lease(options, &lock_zk::ZkBackend::promises(options.lease.unwrap_or_default()))?;
+                crate::zookeeper::connect(ensemble, options).await
             }
         }
     }

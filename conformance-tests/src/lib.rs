@@ -92,5 +92,5 @@ pub use process::{PrivateServer, Ready, Recipe, free_address};
 pub use random::{SECONDS, play_randomly};
 pub use run::{Verdict, run};
 pub use suite::{PARTIAL, Suite};
-pub use worker::Worker;
+pub use worker::{Worker, is_worker};
 pub use world::{World, eventually, within};

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use lock_core::{ErrorKind, LockGuard, LossReason, ManualClock, Renew, SystemClock};
+use lock_core::{ErrorKind, LeaseModel, LockGuard, LossReason, ManualClock, Renew, SystemClock};
 
 use super::{refused, stays};
 use crate::{Fault, Op, Outcome, World, bounds::NOISE, case::cases, ensure, ensure_eq, within};
@@ -47,10 +47,12 @@ async fn an_answer_that_took_longer_than_the_lease_grants_nothing(world: World) 
     store.all(Op::Attempt, Fault::DelayAnswer(lease.mul_f64(1.5)));
     let lock = client.lock("x").lease(lease);
     refused("L3.f", "a grant that came too late", lock.try_acquire().await, ErrorKind::Unavailable)?;
-    let waited = lock.wait(lease * 2).acquire().await;
+    // Of another name, so that what the try left behind, and is being removed, does not make this one wait.
+    let waited = client.lock("y").lease(lease).wait(lease * 2).acquire().await;
     refused("L3.f", "waiting for grants that all come too late", waited, ErrorKind::Unavailable)?;
     store.heal();
-    world.free("L3.f", "x", world.bounds().take_over(lease)).await
+    world.free("L3.f", "x", world.bounds().take_over(lease)).await?;
+    world.free("L3.f", "y", world.bounds().take_over(lease)).await
 }
 
 /// Until the store has no record of this guard's claim, and for a while after it: whenever the record has been seen to
@@ -98,8 +100,10 @@ async fn no_hold_outlives_the_record_when_renewals_fail(world: World) -> Outcome
     let guard = client.lock("x").lease(lease).acquire().await?;
     stays("L7.a", lease * 2, "held while it is renewed", async || Ok(guard.is_held())).await?;
     store.all(Op::Extend, Fault::Refuse);
-    // The clean-up after the loss would hide a hold that outlives its record.
-    store.plan(|call| matches!(call.op, Op::Extend | Op::Release).then_some(Fault::Refuse));
+    // The clean-up after the loss would hide a hold that outlives its record. Where claims live as long as their session,
+    // that clean-up is all that ends the record, so that there it must come after the end of the hold.
+    let per_claim = world.capabilities().lease_model == LeaseModel::PerClaim;
+    store.plan(move |call| (call.op == Op::Extend || per_claim && call.op == Op::Release).then_some(Fault::Refuse));
     never_beyond_the_record(&world, &guard, world.bounds().take_over(lease)).await?;
     store.heal();
     Ok(())

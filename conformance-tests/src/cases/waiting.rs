@@ -368,6 +368,8 @@ async fn a_waiter_that_leaves_passes_its_turn_on(world: World) -> Outcome {
         let bound = world.bounds().hand_over() + Duration::from_secs(1);
         within("L9.j", bound, what, second).await??.release().await?;
         leaver.await?;
+        // In a store's queue the one that left may have stood behind, and its place goes in the background.
+        world.gone("L10.a", "x", world.bounds().prompt()).await?;
     }
     world.free("L9.j", "x", world.bounds().prompt()).await
 }

@@ -43,6 +43,15 @@ impl Task {
     }
 }
 
+/// Whether this process is a worker, which a case may kill at any moment.
+///
+/// A fixture that starts a server must not do so here: a worker is told where the store is ([`Fixture::open`]), and a
+/// server of its own would be left behind when it is killed.
+#[must_use]
+pub fn is_worker() -> bool {
+    asked_for().is_some()
+}
+
 /// A worker's `main`.
 pub(crate) fn main(task: Task, fixtures: &[Arc<dyn Fixture>]) -> ExitCode {
     let Some(fixture) = fixtures.iter().find(|fixture| fixture.name() == task.fixture) else {
