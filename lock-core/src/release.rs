@@ -102,6 +102,12 @@ async fn carry_out(shared: &Arc<Shared>, hold: &Hold, started_at: Duration, tx: 
             }
         }
     };
+    // A renewal that was under way may still be on its way to the store; none begins any more (L7).
+    tokio::select! {
+        biased;
+        () = hold.extensions_ended() => {}
+        () = sleep_until(shared, until) => {}
+    }
     tracing::debug!(name = %fate.claim.name, token = %hold.token, confirmed = outcome.is_ok(), "lock released");
     // Before the caller is told: whoever acquires next in this process must find the seat free.
     drop(handover);

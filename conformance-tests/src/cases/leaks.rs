@@ -68,10 +68,8 @@ async fn many_cycles_leave_the_store_as_it_was(world: World) -> Outcome {
     let client = world.client().await?;
     many_cycles(&client).await?;
     client.close().await?;
-    eventually("L20.a", NOISE, "no claim is left", async || {
-        Ok(world.oracle().claims(world.namespace()).await? == 0)
-    })
-    .await?;
+    eventually("L20.a", NOISE, "no claim is left", async || Ok(world.oracle().claims(world.namespace()).await? == 0))
+        .await?;
     let records = world.oracle().records(world.namespace()).await?;
     ensure!("L20.a", records <= 8, "{records} records are left of eight names");
     Ok(())

@@ -95,7 +95,11 @@ async fn an_unreachable_store_is_told_at_the_deadline(world: World) -> Outcome {
         let reason = within("L8.f", remaining + NOISE, "the deadline is told", lost).await?;
         let took = asked.elapsed();
         ensure_eq!("L8.f", reason, LossReason::Expired, "{fault:?}: lost as");
-        ensure!("L8.f", took + Duration::from_millis(5) >= remaining, "told {took:?} into the {remaining:?} that remained");
+        ensure!(
+            "L8.f",
+            took + Duration::from_millis(5) >= remaining,
+            "told {took:?} into the {remaining:?} that remained"
+        );
         ensure!("L8.a", !guard.is_held(), "{fault:?}: held after the deadline");
         store.heal();
     }
