@@ -83,9 +83,17 @@ pub trait Server: Debug + Send + Sync + 'static {
     }
 
     /// Stops the server's process; what is sent meanwhile waits in its buffers.
+    ///
+    /// # Errors
+    ///
+    /// When it is not running.
     fn pause(&self) -> Outcome;
 
     /// Lets a stopped server go on.
+    ///
+    /// # Errors
+    ///
+    /// When it is not running.
     fn resume(&self) -> Outcome;
 
     /// Cuts every client's connection, as an administrator can, and leaves the sessions behind them alone.

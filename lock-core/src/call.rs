@@ -128,7 +128,12 @@ impl UnderWay {
         self.ended = true;
         let now = self.shared.clock.now();
         if self.fate.claim.intent == Intent::Wait {
-            let answered = outcome.is_some_and(|outcome| !outcome.as_ref().is_err_and(BackendError::is_unknown));
+            // A grant that nobody takes comes too late, and that counts as unanswered (L9).
+            let answered = match outcome {
+                Some(Ok(Attempt::Busy(_))) => true,
+                Some(Err(error)) => !error.is_unknown(),
+                Some(Ok(Attempt::Granted(_))) | None => false,
+            };
             let reach = if answered { Reach::Answered } else { Reach::Unanswered };
             self.shared.lines.call_ended(&self.fate, reach, now);
         }

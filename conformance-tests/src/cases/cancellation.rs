@@ -308,7 +308,7 @@ async fn an_eaten_answer_leaves_no_orphan(world: World) -> Outcome {
 
 async fn an_answer_that_never_comes_leaves_no_orphan(world: World) -> Outcome {
     let store = world.faulty().await?;
-    let timeout = Duration::from_millis(200);
+    let timeout = Duration::from_millis(500);
     let client = world.over(store.clone()).request_timeout(timeout).build()?;
     store.all(Op::Attempt, Fault::SwallowAnswer);
     refused("L10.d", "a try without an answer", client.lock("x").try_acquire().await, ErrorKind::Unavailable)?;
@@ -320,7 +320,7 @@ async fn an_answer_that_never_comes_leaves_no_orphan(world: World) -> Outcome {
 
 async fn a_request_that_arrives_after_its_sender_gave_up_leaves_nothing(world: World) -> Outcome {
     let store = world.faulty().await?;
-    let timeout = Duration::from_millis(200);
+    let timeout = Duration::from_millis(500);
     let lease = world.bounds().granted(Duration::from_secs(4));
     let client = world.over(store.clone()).request_timeout(timeout).lease(lease).build()?;
     for waits in [false, true] {

@@ -80,7 +80,7 @@ async fn no_hold_outlives_the_record(world: World) -> Outcome {
 }
 
 async fn no_hold_outlives_the_record_when_answers_are_slow(world: World) -> Outcome {
-    let lease = world.bounds().granted(Duration::from_secs(1));
+    let lease = world.bounds().granted(Duration::from_secs(2));
     let store = world.faulty().await?;
     let client = world.over(store.clone()).request_timeout(lease).build()?;
     store.next(Op::Attempt, Fault::DelayAnswer(lease / 3));
@@ -92,7 +92,7 @@ async fn no_hold_outlives_the_record_when_answers_are_slow(world: World) -> Outc
 }
 
 async fn no_hold_outlives_the_record_when_renewals_fail(world: World) -> Outcome {
-    let lease = world.short();
+    let lease = world.renewed();
     let store = world.faulty().await?;
     let client = world.over(store.clone()).build()?;
     let guard = client.lock("x").lease(lease).acquire().await?;

@@ -118,10 +118,9 @@ async fn tasks_return_to(before: usize) -> Outcome {
 }
 
 async fn a_dropped_client_leaves_no_task(world: World) -> Outcome {
-    let store = world.faulty().await?;
     let before = Handle::current().metrics().num_alive_tasks();
     for _ in 0..20 {
-        let client = world.over(store.clone()).build()?;
+        let client = world.client().await?;
         let guard = taken("L20.b", &client, "x").await?;
         drop(client);
         drop(guard);

@@ -217,7 +217,7 @@ async fn every_listener_is_told_the_same(world: World) -> Outcome {
 }
 
 async fn lost_answers_of_renewals_are_no_loss(world: World) -> Outcome {
-    let lease = world.bounds().granted(Duration::from_secs(1));
+    let lease = world.renewed();
     let store = world.faulty().await?;
     let client = world.over(store.clone()).build()?;
     let guard = client.lock("x").lease(lease).acquire().await?;

@@ -170,7 +170,7 @@ async fn re_entry_after_loss_is_lost(world: World) -> Outcome {
 async fn re_entry_at_an_unreachable_store_succeeds(world: World) -> Outcome {
     for fault in [Fault::Refuse, Fault::Swallow] {
         let store = world.faulty().await?;
-        let client = world.over(store.clone()).request_timeout(Duration::from_millis(200)).build()?;
+        let client = world.over(store.clone()).request_timeout(Duration::from_millis(500)).build()?;
         let owner = Owner::new();
         let lock = client.lock("x").owner(&owner);
         let outer = lock.acquire().await?;
@@ -323,7 +323,7 @@ async fn futures_inside_one_owner_share_the_lock(world: World) -> Outcome {
 }
 
 async fn a_lost_hold_is_forgotten_with_its_last_guard(world: World) -> Outcome {
-    let (client, owner, lease) = (world.client().await?, Owner::new(), world.short());
+    let (client, owner, lease) = (world.client().await?, Owner::new(), world.renewed());
     let lock = client.lock("x").owner(&owner).lease(lease).wait(world.bounds().take_over(lease));
     let (outer, inner) = (lock.acquire().await?, lock.acquire().await?);
     let token = outer.fencing_token();

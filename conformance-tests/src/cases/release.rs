@@ -112,7 +112,7 @@ async fn whose_request_is_refused_once_succeeds_at_the_retry(world: World) -> Ou
 async fn at_an_unreachable_store_answers_in_time_and_cleans_up_later(world: World) -> Outcome {
     for fault in [Fault::Swallow, Fault::Refuse] {
         let store = world.faulty().await?;
-        let timeout = Duration::from_millis(300);
+        let timeout = Duration::from_millis(500);
         let client = world.over(store.clone()).request_timeout(timeout).build()?;
         let guard = taken("L5.e", &client, "x").await?;
         let claim = guard.claim_id();

@@ -108,7 +108,7 @@ async fn in_line(
 
 async fn a_limit_that_ends_in_an_outage_is_unavailable(world: World) -> Outcome {
     let store = world.faulty().await?;
-    let timeout = Duration::from_millis(200);
+    let timeout = Duration::from_millis(500);
     let client = world.over(store.clone()).request_timeout(timeout).build()?;
     let guard = taken("L9.e", &world.client().await?, "x").await?;
     let waiter = in_line(&store, &client, "x", Some(Duration::from_millis(1_500))).await?;
@@ -164,7 +164,7 @@ async fn a_wait_of_zero_is_one_attempt(world: World) -> Outcome {
 
 async fn a_waiter_outlives_an_outage(world: World) -> Outcome {
     let store = world.faulty().await?;
-    let client = world.over(store.clone()).request_timeout(Duration::from_millis(200)).build()?;
+    let client = world.over(store.clone()).request_timeout(Duration::from_millis(500)).build()?;
     for fault in [Fault::Refuse, Fault::Swallow] {
         let guard = taken("L9.e", &world.client().await?, "x").await?;
         let waiter = in_line(&store, &client, "x", Some(Duration::from_secs(30))).await?;
@@ -304,16 +304,23 @@ async fn a_release_that_races_the_wait_is_not_missed(world: World) -> Outcome {
 
 /// Puts waiters in a client's line, one after the other; each notes its number when it is served.
 async fn line_up(
+    world: &World,
     client: &LockClient,
-    name: &str,
     waiters: usize,
     served: &Arc<Mutex<Vec<usize>>>,
-) -> Vec<JoinHandle<Outcome>> {
+) -> Outcome<Vec<JoinHandle<Outcome>>> {
     let mut tasks = Vec::new();
     for number in 0..waiters {
-        let mut acquire = Box::pin(client.lock(name).wait(Duration::from_secs(60)).acquire());
-        // The first poll takes the place in line; only then may the next one come.
+        let mut acquire = Box::pin(client.lock("x").wait(Duration::from_secs(60)).acquire());
+        // The first poll takes the place in the client's line; only then may the next one come.
         let first = poll_once(&mut acquire).await;
+        if world.capabilities().queue == Queue::InStore {
+            // Here it is the store's queue, and the request is on its way to it.
+            eventually("L9.j", NOISE, format_args!("waiter {number} is in the queue"), async || {
+                Ok(world.waiting("x").await? > number as u64)
+            })
+            .await?;
+        }
         let served = Arc::clone(served);
         tasks.push(tokio::spawn(async move {
             let guard = match first {
@@ -325,14 +332,14 @@ async fn line_up(
             Ok(())
         }));
     }
-    tasks
+    Ok(tasks)
 }
 
 async fn a_client_serves_its_waiters_in_order(world: World) -> Outcome {
     let client = world.client().await?;
     let guard = taken("L9.j", &world.client().await?, "x").await?;
     let served = Arc::new(Mutex::new(Vec::new()));
-    let tasks = line_up(&client, "x", 20, &served).await;
+    let tasks = line_up(&world, &client, 20, &served).await?;
     guard.release().await?;
     for task in tasks {
         within("L9.j", world.bounds().hand_over() * 3, "every waiter is served", task).await???;
@@ -388,7 +395,7 @@ async fn a_hundred_waiters_cost_no_more_than_one(world: World) -> Outcome {
     let client = world.over(store.clone()).build()?;
     let guard = taken("L19.a", &world.client().await?, "x").await?;
     let served = Arc::new(Mutex::new(Vec::new()));
-    let tasks = line_up(&client, "x", WAITERS, &served).await;
+    let tasks = line_up(&world, &client, WAITERS, &served).await?;
     let start = Instant::now();
     // While nothing happens, only what is at the store may ask.
     let at_store = if world.capabilities().queue == Queue::InStore { WAITERS } else { 1 };

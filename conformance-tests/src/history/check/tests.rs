@@ -100,7 +100,7 @@ fn tokens_out_of_order_or_given_twice_are_found() {
     let asks = |at| {
         move |event: &mut Event| {
             if event.client == 2 && event.what == What::Asked {
-                event.at = ms(at)
+                event.at = ms(at);
             }
         }
     };
