@@ -17,6 +17,8 @@
 //! |---|---|---|
 //! | `memory:` | this process, for tests | always there |
 //! | `sqlite:PATH` | a file, for the processes of one host | `sqlite` |
+//! | `postgres://USER:PASSWORD@HOST/DATABASE` | a table of a PostgreSQL server | `postgres` |
+//! | `mysql://USER:PASSWORD@HOST/DATABASE` | a table of a MySQL or MariaDB server | `mysql` |
 //!
 //! [`connect`] lists the options that a URL takes; [`Config`] reads the same from TOML. A store that has no URL here is
 //! any [`Backend`], given to [`LockClient::builder`].
@@ -25,6 +27,8 @@ mod config;
 mod connect;
 mod options;
 mod scheme;
+#[cfg(any(feature = "postgres", feature = "mysql"))]
+mod server;
 mod store;
 mod text;
 
@@ -32,8 +36,12 @@ pub use config::Config;
 pub use connect::{connect, connect_config};
 #[doc(inline)]
 pub use lock_core::*;
+#[cfg(any(feature = "postgres", feature = "mysql"))]
+pub use lock_sql::ServerConfig;
+#[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+pub use lock_sql::SqlBackend;
 #[cfg(feature = "sqlite")]
-pub use lock_sql::{SqlBackend, SqliteConfig};
+pub use lock_sql::SqliteConfig;
 
 /// README's code compiles and runs.
 #[cfg(doctest)]

@@ -8,20 +8,27 @@ pub(crate) enum Scheme {
     Memory,
     #[cfg(feature = "sqlite")]
     Sqlite,
+    #[cfg(feature = "postgres")]
+    Postgres,
+    #[cfg(feature = "mysql")]
+    Mysql,
 }
 
 /// What becomes of a scheme that is known.
 enum Known {
     Here(Scheme),
     /// The backend exists and this build is without it.
-    #[cfg_attr(feature = "sqlite", expect(dead_code, reason = "every backend is compiled in"))]
+    #[cfg_attr(
+        all(feature = "sqlite", feature = "postgres", feature = "mysql"),
+        expect(dead_code, reason = "every backend is compiled in")
+    )]
     NeedsFeature(&'static str),
     /// This version has no such backend at all.
     NotYet(&'static str),
 }
 
 /// The schemes that a URL can begin with today.
-const AVAILABLE: &str = "memory: and sqlite:";
+const AVAILABLE: &str = "memory:, sqlite:, postgres: and mysql:";
 
 impl Scheme {
     /// The scheme of this name, in any case of letters.
@@ -40,8 +47,14 @@ impl Scheme {
             "redis" | "rediss" => Known::NotYet("Redis"),
             "etcd" | "etcds" => Known::NotYet("etcd"),
             "zk" => Known::NotYet("ZooKeeper"),
-            "postgres" | "postgresql" => Known::NotYet("PostgreSQL"),
-            "mysql" | "mariadb" => Known::NotYet("MySQL and MariaDB"),
+            #[cfg(feature = "postgres")]
+            "postgres" | "postgresql" => Known::Here(Scheme::Postgres),
+            #[cfg(not(feature = "postgres"))]
+            "postgres" | "postgresql" => Known::NeedsFeature("postgres"),
+            #[cfg(feature = "mysql")]
+            "mysql" | "mariadb" => Known::Here(Scheme::Mysql),
+            #[cfg(not(feature = "mysql"))]
+            "mysql" | "mariadb" => Known::NeedsFeature("mysql"),
             _ => return Err(config(format!("unknown store {name}:; the known ones are {AVAILABLE}"))),
         };
         match known {
@@ -57,21 +70,31 @@ impl Scheme {
     }
 
     /// The options that a store of this scheme takes.
-    pub(crate) fn options(self) -> &'static [&'static str] {
+    pub(crate) fn options(self) -> Vec<&'static str> {
         const SHARED: &[&str] = &["namespace", "lease", "wait", "connect_timeout", "request_timeout", "fence_base"];
-        match self {
-            Scheme::Memory => SHARED,
+        let own: &[&[&str]] = match self {
+            Scheme::Memory => &[],
             #[cfg(feature = "sqlite")]
-            Scheme::Sqlite => &[
-                "namespace",
-                "lease",
-                "wait",
-                "connect_timeout",
-                "request_timeout",
-                "fence_base",
-                "max_connections",
-                "max_page_count",
-            ],
+            Scheme::Sqlite => &[&["max_connections", "max_page_count"]],
+            #[cfg(feature = "postgres")]
+            Scheme::Postgres => &[&["max_connections", "table", "listen"], lock_sql::POSTGRES_OPTIONS],
+            #[cfg(feature = "mysql")]
+            Scheme::Mysql => &[&["max_connections", "table"], lock_sql::MYSQL_OPTIONS],
+        };
+        [SHARED, &own.concat()].concat()
+    }
+
+    /// The most connections that a store of this scheme may have.
+    pub(crate) fn max_connections(self) -> u32 {
+        match self {
+            Scheme::Memory => 1,
+            // SQLite writes through one connection; more would only wait for each other.
+            #[cfg(feature = "sqlite")]
+            Scheme::Sqlite => 1,
+            #[cfg(feature = "postgres")]
+            Scheme::Postgres => 10_000,
+            #[cfg(feature = "mysql")]
+            Scheme::Mysql => 10_000,
         }
     }
 
@@ -81,6 +104,10 @@ impl Scheme {
             Scheme::Memory => "memory:",
             #[cfg(feature = "sqlite")]
             Scheme::Sqlite => "sqlite:",
+            #[cfg(feature = "postgres")]
+            Scheme::Postgres => "postgres:",
+            #[cfg(feature = "mysql")]
+            Scheme::Mysql => "mysql:",
         }
     }
 }

@@ -18,6 +18,8 @@ pub(crate) enum Store {
     Memory,
     #[cfg(feature = "sqlite")]
     Sqlite(std::path::PathBuf),
+    #[cfg(any(feature = "postgres", feature = "mysql"))]
+    Server(crate::server::Place),
 }
 
 impl Store {
@@ -32,6 +34,10 @@ impl Store {
             Scheme::Memory => Err(config("store memory: takes no path; there is one such store in a process")),
             #[cfg(feature = "sqlite")]
             Scheme::Sqlite => sqlite_path(place).map(Store::Sqlite),
+            #[cfg(feature = "postgres")]
+            Scheme::Postgres => crate::server::Place::new("postgres", place).map(Store::Server),
+            #[cfg(feature = "mysql")]
+            Scheme::Mysql => crate::server::Place::new("mysql", place).map(Store::Server),
         }
     }
 
@@ -46,6 +52,12 @@ impl Store {
             Store::Sqlite(path) => {
                 check_lease(options, &lock_sql::SqlBackend::sqlite_capabilities())?;
                 Ok(LockClient::builder(lock_sql::SqlBackend::sqlite(&sqlite_config(path, options)).await?))
+            }
+            #[cfg(any(feature = "postgres", feature = "mysql"))]
+            Store::Server(place) => {
+                let server = place.config(options)?;
+                check_lease(options, &lock_sql::SqlBackend::server_capabilities(&server))?;
+                Ok(LockClient::builder(lock_sql::SqlBackend::server(&server).await?))
             }
         }
     }

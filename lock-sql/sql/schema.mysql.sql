@@ -25,7 +25,7 @@ CREATE TABLE IF NOT EXISTS leasehold_locks (
     token BIGINT NOT NULL,
     since BIGINT,
     expires BIGINT NOT NULL,
-    host VARCHAR(255) CHARACTER SET utf8mb4,
+    host TEXT CHARACTER SET utf8mb4,
     pid BIGINT,
     label TEXT CHARACTER SET utf8mb4,
     PRIMARY KEY (namespace, family, name, slot)

@@ -21,8 +21,9 @@ const LINGER: Duration = Duration::from_secs(10);
 /// How often the connection is asked whether it lives. A cut that nobody tells of is noticed after twice this.
 const ASK_EVERY: Duration = Duration::from_secs(5);
 
-/// How long an attempt waits for its channel. One that is not served by then is told when it is.
-const ARM_LIMIT: Duration = Duration::from_millis(500);
+/// How long an attempt waits for its channel on a connection that is there. One that is not served by then is told when
+/// it is, as if it had been notified, and asks again.
+const ARM_LIMIT: Duration = Duration::from_millis(10);
 
 /// The pauses between attempts to connect.
 const RETRY: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(5));
@@ -44,6 +45,7 @@ struct Shared {
 struct State {
     channels: HashMap<String, Channel>,
     task: Option<JoinHandle<()>>,
+    connected: bool,
     closed: bool,
 }
 
@@ -78,11 +80,15 @@ impl Listener {
         Listener { shared: Arc::new(shared) }
     }
 
-    /// Listens on a channel. What is released after this returns is told, unless there is no connection now.
+    /// Listens on a channel. What is released after this returns is told, or else that the channel is served from now on.
+    ///
+    /// An attempt is not held up until there is a connection: it has its own limits, which may be short.
     pub(crate) async fn subscribe(&self, channel: &str) -> Subscription {
         let mut subscription = Shared::enter(&self.shared, channel);
-        let served = subscription.heard.wait_for(|heard| heard.phase != Phase::Asking);
-        let _ = tokio::time::timeout(ARM_LIMIT, served).await;
+        if self.shared.state().connected {
+            let served = subscription.heard.wait_for(|heard| heard.phase != Phase::Asking);
+            let _ = tokio::time::timeout(ARM_LIMIT, served).await;
+        }
         subscription.heard.mark_unchanged();
         subscription
     }
@@ -167,7 +173,9 @@ impl Shared {
 
     /// Tells every channel that there is no connection.
     fn lost(&self) {
-        for channel in self.state().channels.values() {
+        let mut state = self.state();
+        state.connected = false;
+        for channel in state.channels.values() {
             channel.heard.send_modify(|heard| heard.phase = Phase::Down);
         }
     }
@@ -211,6 +219,7 @@ impl Shared {
         if done {
             // Under the same lock as the look, so that whoever comes next starts another task.
             state.task = None;
+            state.connected = false;
         }
         done
     }
@@ -251,6 +260,7 @@ async fn run(shared: Arc<Shared>) {
 /// Serves the channels until nobody waits any more.
 async fn serve(shared: &Shared, listener: &mut PgListener) -> Result<(), sqlx::Error> {
     listener.eager_reconnect(false);
+    shared.state().connected = true;
     loop {
         let unserved = shared.unserved();
         if !unserved.is_empty() {

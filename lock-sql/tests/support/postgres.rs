@@ -367,7 +367,7 @@ impl Oracle for Rows {
     }
 
     async fn claims(&self, namespace: &Namespace) -> Seen<u64> {
-        self.count(namespace, &format!("claim IS NOT NULL AND expires > {NOW}")).await
+        self.count(namespace, &format!("family = 'lock' AND claim IS NOT NULL AND expires > {NOW}")).await
     }
 
     async fn records(&self, namespace: &Namespace) -> Seen<u64> {
@@ -392,13 +392,13 @@ impl Oracle for Rows {
 
     async fn endless(&self, namespace: &Namespace) -> Seen<Vec<String>> {
         // Every row has an end; one beyond what a lease can be is none.
-        let beyond = self.count(namespace, &format!("claim IS NOT NULL AND expires > {NOW} + 31622400000000")).await?;
+        let beyond = self.count(namespace, &format!("family = 'lock' AND claim IS NOT NULL AND expires > {NOW} + 31622400000000")).await?;
         Ok((beyond > 0).then(|| format!("{beyond} rows that end in more than a year")).into_iter().collect())
     }
 
     async fn plant_foreign(&self, key: &Key) -> Seen<()> {
         let row = "INSERT INTO leasehold_locks (namespace, family, name, slot, claim, token, expires)
-            VALUES ($1, 'of another kind, and not ' || $2, $3, 0, '\x00', 1, 9223372036854775807)
+            VALUES ($1, 'of another kind, and not ' || $2, $3, 0, '\\x00', 1, 9223372036854775807)
             ON CONFLICT DO NOTHING";
         self.ask(of_key(row.to_owned(), key)).await?;
         self.ask(sqlx::query("CREATE TABLE IF NOT EXISTS locks (namespace bytea, name bytea, claim bytea)")).await?;
