@@ -56,7 +56,8 @@ async fn a_try_returns_at_once_and_leaves_nothing(world: World) -> Outcome {
 async fn a_limit_holds_and_leaves_nothing(world: World) -> Outcome {
     let (client, other) = (world.client().await?, world.client().await?);
     let guard = taken("L9.b", &other, "x").await?;
-    for wait in [Duration::from_millis(20), Duration::from_millis(400)] {
+    // Within the shorter one, too, a server on a busy machine answers once.
+    for wait in [Duration::from_millis(150), Duration::from_millis(400)] {
         let start = Instant::now();
         let result = client.lock("x").wait(wait).acquire().await;
         let took = start.elapsed();

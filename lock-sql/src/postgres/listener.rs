@@ -15,8 +15,8 @@ use tokio::{
     task::JoinHandle,
 };
 
-/// How long a channel is kept that nobody waits for: a waiter comes back to it with each of its attempts.
-const LINGER: Duration = Duration::from_secs(10);
+/// How long a channel is kept that nobody waits for: between two waits a waiter makes an attempt.
+const LINGER: Duration = Duration::from_secs(1);
 
 /// How often the connection is asked whether it lives. A cut that nobody tells of is noticed after twice this.
 const ASK_EVERY: Duration = Duration::from_secs(5);
@@ -141,6 +141,8 @@ impl Drop for Subscription {
             channel.users -= 1;
             channel.unused_since = Instant::now();
         }
+        // So that the task looks when the channel has been unused for long enough.
+        self.shared.wake.notify_one();
     }
 }
 
@@ -212,6 +214,10 @@ impl Shared {
         names
     }
 
+    fn has_unused(&self) -> bool {
+        self.state().channels.values().any(|channel| channel.users == 0)
+    }
+
     /// Whether the task is done: the backend was closed, or nobody waits.
     fn is_done(&self) -> bool {
         let mut state = self.state();
@@ -273,13 +279,14 @@ async fn serve(shared: &Shared, listener: &mut PgListener) -> Result<(), sqlx::E
         if shared.is_done() {
             return Ok(());
         }
+        let nap = if shared.has_unused() { LINGER } else { ASK_EVERY };
         tokio::select! {
             () = shared.wake.notified() => {}
             heard = listener.try_recv() => match heard? {
                 Some(heard) => shared.told(heard.channel()),
                 None => return Err(cut()),
             },
-            () = tokio::time::sleep(ASK_EVERY) => {
+            () = tokio::time::sleep(nap) => {
                 in_time(sqlx::query("SELECT 1").execute(&mut *listener)).await?;
             }
         }

@@ -5,7 +5,7 @@ use std::{
     net::SocketAddr,
     path::Path,
     process::{Command, Stdio},
-    sync::{Arc, OnceLock},
+    sync::{Arc, Mutex, OnceLock, PoisonError, Weak},
     time::Duration,
 };
 
@@ -19,7 +19,6 @@ use sqlx::{
     query::Query,
 };
 use tempfile::TempDir;
-use tokio::sync::Mutex;
 
 /// The URL of a server to test against, where that is not to be one of the tests' own.
 pub(crate) const URL: &str = "LEASEHOLD_TEST_MYSQL";
@@ -45,28 +44,26 @@ fn is_installed() -> bool {
     .is_ok()
 }
 
-/// Data directories are copied from one, since making one takes seconds.
-fn template() -> io::Result<&'static Path> {
-    static TEMPLATE: OnceLock<Result<TempDir, String>> = OnceLock::new();
-    let made = TEMPLATE.get_or_init(|| {
-        let make = || {
-            let directory = tempfile::Builder::new().prefix("leasehold-test-").tempdir()?;
-            let mut install = program("mariadb-install-db");
-            install.args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"]);
-            install.arg(format!("--datadir={}", directory.path().join("data").display()));
-            run(install).map(|()| directory)
-        };
-        make().map_err(|error: io::Error| error.to_string())
-    });
-    match made {
-        Ok(directory) => Ok(directory.path()),
-        Err(error) => Err(io::Error::other(error.as_str())),
+/// Data directories are copied from one, since making one takes seconds. It goes with the last server that needs it.
+fn template() -> io::Result<Arc<TempDir>> {
+    static TEMPLATE: Mutex<Weak<TempDir>> = Mutex::new(Weak::new());
+    let mut template = TEMPLATE.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(directory) = template.upgrade() {
+        return Ok(directory);
     }
+    let directory = tempfile::Builder::new().prefix("leasehold-test-").tempdir()?;
+    let mut install = program("mariadb-install-db");
+    install.args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"]);
+    install.arg(format!("--datadir={}", directory.path().join("data").display()));
+    run(install)?;
+    let directory = Arc::new(directory);
+    *template = Arc::downgrade(&directory);
+    Ok(directory)
 }
 
-fn fill(directory: &Path) -> io::Result<()> {
+fn fill(template: &TempDir, directory: &Path) -> io::Result<()> {
     let mut copy = Command::new("cp");
-    copy.arg("-a").arg(template()?.join("data")).arg(directory.join("data"));
+    copy.arg("-a").arg(template.path().join("data")).arg(directory.join("data"));
     run(copy)?;
     fs::write(directory.join("init.sql"), "CREATE DATABASE IF NOT EXISTS leasehold;\n")
 }
@@ -79,8 +76,9 @@ pub(crate) struct MariaProcess {
 
 impl MariaProcess {
     pub(crate) fn start(settings: &'static [&'static str]) -> io::Result<Arc<Self>> {
+        let template = template()?;
         let recipe = move |directory: &Path, address: SocketAddr| {
-            if !directory.join("data").exists() && let Err(error) = fill(directory) {
+            if !directory.join("data").exists() && let Err(error) = fill(&template, directory) {
                 eprintln!("no data directory for a test's server: {error}");
             }
             let path = |name: &str| directory.join(name).display().to_string();
@@ -223,7 +221,7 @@ impl Fixture for Maria {
         self.connect().await?.close().await;
         let url = self.shared()?.0.clone();
         let connection = connect(&url).await?;
-        Ok(Arc::new(Rows { url, connection: Mutex::new(connection) }))
+        Ok(Arc::new(Rows { url, connection: tokio::sync::Mutex::new(connection) }))
     }
 
     async fn private(&self) -> Outcome<Arc<dyn Fixture>> {
@@ -260,7 +258,7 @@ impl Fixture for Maria {
 /// The rows as a database shell shows them.
 struct Rows {
     url: String,
-    connection: Mutex<MySqlConnection>,
+    connection: tokio::sync::Mutex<MySqlConnection>,
 }
 
 impl fmt::Debug for Rows {

@@ -5,7 +5,7 @@ use std::{
     net::SocketAddr,
     path::{Path, PathBuf},
     process::{Command, Stdio},
-    sync::{Arc, OnceLock},
+    sync::{Arc, Mutex, OnceLock, PoisonError, Weak},
     time::Duration,
 };
 
@@ -19,7 +19,6 @@ use sqlx::{
     query::Query,
 };
 use tempfile::TempDir;
-use tokio::sync::Mutex;
 
 /// The URL of a server to test against, where that is not to be one of the tests' own.
 pub(crate) const URL: &str = "LEASEHOLD_TEST_POSTGRES";
@@ -73,29 +72,27 @@ fn give(directory: &Path) -> io::Result<()> {
     }
 }
 
-/// Data directories are copied from one, since making one takes a second.
-fn template() -> io::Result<&'static Path> {
-    static TEMPLATE: OnceLock<Result<TempDir, String>> = OnceLock::new();
-    let made = TEMPLATE.get_or_init(|| {
-        let make = || {
-            let directory = tempfile::Builder::new().prefix("leasehold-test-").tempdir()?;
-            give(directory.path())?;
-            let mut initdb = program("initdb");
-            initdb.args(["-N", "-A", "trust", "-U", "postgres", "--no-locale", "-E", "UTF8", "-D"]);
-            initdb.arg(directory.path().join("data"));
-            run(initdb).map(|()| directory)
-        };
-        make().map_err(|error: io::Error| error.to_string())
-    });
-    match made {
-        Ok(directory) => Ok(directory.path()),
-        Err(error) => Err(io::Error::other(error.as_str())),
+/// Data directories are copied from one, since making one takes a second. It goes with the last server that needs it.
+fn template() -> io::Result<Arc<TempDir>> {
+    static TEMPLATE: Mutex<Weak<TempDir>> = Mutex::new(Weak::new());
+    let mut template = TEMPLATE.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(directory) = template.upgrade() {
+        return Ok(directory);
     }
+    let directory = tempfile::Builder::new().prefix("leasehold-test-").tempdir()?;
+    give(directory.path())?;
+    let mut initdb = program("initdb");
+    initdb.args(["-N", "-A", "trust", "-U", "postgres", "--no-locale", "-E", "UTF8", "-D"]);
+    initdb.arg(directory.path().join("data"));
+    run(initdb)?;
+    let directory = Arc::new(directory);
+    *template = Arc::downgrade(&directory);
+    Ok(directory)
 }
 
-fn copy_template(to: &Path) -> io::Result<()> {
+fn copy_template(template: &TempDir, to: &Path) -> io::Result<()> {
     let mut copy = Command::new("cp");
-    copy.arg("-a").arg(template()?.join("data")).arg(to);
+    copy.arg("-a").arg(template.path().join("data")).arg(to);
     run(copy)
 }
 
@@ -107,9 +104,10 @@ pub(crate) struct PgProcess {
 
 impl PgProcess {
     pub(crate) fn start(settings: &'static [&'static str]) -> io::Result<Arc<Self>> {
+        let template = template()?;
         let recipe = move |directory: &Path, address: SocketAddr| {
             let data = directory.join("data");
-            if !data.exists() && let Err(error) = give(directory).and_then(|()| copy_template(&data)) {
+            if !data.exists() && let Err(error) = give(directory).and_then(|()| copy_template(&template, &data)) {
                 eprintln!("no data directory for a test's server: {error}");
             }
             let mut command = program("postgres");
@@ -157,8 +155,9 @@ impl PgProcess {
         let children = Command::new("pgrep").args(["-P", &postmaster]).output()?;
         let children = String::from_utf8_lossy(&children.stdout).into_owned();
         let mut kill = Command::new("kill");
-        kill.arg(signal).arg(&postmaster).args(children.split_whitespace());
-        run(kill)
+        kill.arg(signal).arg(&postmaster).args(children.split_whitespace()).stderr(Stdio::null());
+        // It says so when one of them has ended meanwhile, and has told the others.
+        kill.status().map(drop)
     }
 }
 
@@ -265,7 +264,7 @@ impl Fixture for Pg {
         self.connect().await?.close().await;
         let url = self.shared()?.0.clone();
         let connection = connect(&url).await?;
-        Ok(Arc::new(Rows { url, connection: Mutex::new(connection) }))
+        Ok(Arc::new(Rows { url, connection: tokio::sync::Mutex::new(connection) }))
     }
 
     async fn private(&self) -> Outcome<Arc<dyn Fixture>> {
@@ -302,7 +301,7 @@ impl Fixture for Pg {
 /// The rows as a database shell shows them.
 struct Rows {
     url: String,
-    connection: Mutex<PgConnection>,
+    connection: tokio::sync::Mutex<PgConnection>,
 }
 
 impl fmt::Debug for Rows {
