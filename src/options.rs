@@ -48,9 +48,7 @@ impl Options {
             "connect_timeout" => once(&mut self.connect_timeout, key, positive(key, value)?),
             "request_timeout" => once(&mut self.request_timeout, key, positive(key, value)?),
             "fence_base" => once(&mut self.fence_base, key, number(key, value, 0, u64::MAX)?),
-            "max_connections" => {
-                once(&mut self.max_connections, key, number(key, value, 1, scheme.max_connections())?)
-            }
+            "max_connections" => once(&mut self.max_connections, key, number(key, value, 1, scheme.max_connections())?),
             "max_page_count" => once(&mut self.max_page_count, key, number(key, value, 1, u32::MAX)?),
             "table" => once(&mut self.table, key, value.to_owned()),
             "listen" => once(&mut self.listen, key, listen(value)?),

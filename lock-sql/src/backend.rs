@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use lock_core::{
-    Attempt, Backend, BackendError, Busy, Capabilities, Claim, Extension, FencingToken, Grant, Holder, Intent, LockRecord,
-    Release, Selector,
+    Attempt, Backend, BackendError, Busy, Capabilities, Claim, Extension, FencingToken, Grant, Holder, Intent,
+    LockRecord, Release, Selector,
 };
 
 #[cfg(any(feature = "postgres", feature = "mysql"))]

@@ -87,7 +87,10 @@ impl Store {
 
 impl fmt::Debug for Postgres {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Postgres").field("pool", &self.store.pool).field("listener", &self.listener).finish_non_exhaustive()
+        f.debug_struct("Postgres")
+            .field("pool", &self.store.pool)
+            .field("listener", &self.listener)
+            .finish_non_exhaustive()
     }
 }
 
@@ -199,11 +202,7 @@ fn keyed<'q>(sql: &SqlStr, key: &Key<'q>) -> Statement<'q> {
 }
 
 fn placed<'q>(statement: Statement<'q>, place: &'q Place) -> Statement<'q> {
-    statement
-        .bind(place.namespace.as_slice())
-        .bind(place.family.as_str())
-        .bind(place.name.as_slice())
-        .bind(place.slot)
+    statement.bind(place.namespace.as_slice()).bind(place.family.as_str()).bind(place.name.as_slice()).bind(place.slot)
 }
 
 fn place(row: &PgRow) -> Result<Place, sqlx::Error> {

@@ -15,11 +15,7 @@ use std::{
 
 use async_trait::async_trait;
 use lock_core::{BackendError, Capabilities, ClaimId};
-use sqlx::{
-    Row as _, Sqlite as Driver,
-    query::Query,
-    sqlite::SqliteArguments,
-};
+use sqlx::{Row as _, Sqlite as Driver, query::Query, sqlite::SqliteArguments};
 
 use crate::{
     capabilities,

@@ -4,8 +4,8 @@ use std::{fmt, str::FromStr as _};
 
 use lock_core::{BackendError, reexport::futures_util::TryStreamExt as _};
 use sqlx::{
-    AssertSqlSafe, ConnectOptions as _, Connection as _, Either, Executor as _, MySql, MySqlConnection, SqlSafeStr as _,
-    SqlStr, mysql::MySqlConnectOptions,
+    AssertSqlSafe, ConnectOptions as _, Connection as _, Either, Executor as _, MySql, MySqlConnection,
+    SqlSafeStr as _, SqlStr, mysql::MySqlConnectOptions,
 };
 
 use crate::{

@@ -66,7 +66,9 @@ impl Fault {
             }
             Fault::NoTable => format!("{server} lacks leasehold's tables ({said})"),
             Fault::Denied => {
-                format!("{server}: the user lacks rights ({said}); grant them, or create the tables as lock-sql's documentation shows")
+                format!(
+                    "{server}: the user lacks rights ({said}); grant them, or create the tables as lock-sql's documentation shows"
+                )
             }
             Fault::Full => format!("{server} is full ({said}); make room on its disk"),
             Fault::Refused => format!("{server} refused a statement ({said})"),

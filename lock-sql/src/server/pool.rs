@@ -228,10 +228,7 @@ impl<S: Server> Leased<'_, S> {
     }
 }
 
-async fn in_time<T>(
-    limit: Duration,
-    work: impl Future<Output = Result<T, sqlx::Error>>,
-) -> Result<T, sqlx::Error> {
+async fn in_time<T>(limit: Duration, work: impl Future<Output = Result<T, sqlx::Error>>) -> Result<T, sqlx::Error> {
     let late = || std::io::Error::new(std::io::ErrorKind::TimedOut, format!("no answer within {limit:?}"));
     tokio::time::timeout(limit, work).await.unwrap_or_else(|_| Err(late().into()))
 }

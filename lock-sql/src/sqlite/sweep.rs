@@ -59,9 +59,5 @@ fn place(row: &SqliteRow) -> Result<Place, sqlx::Error> {
 }
 
 fn bind<'q>(place: &'q Place, statement: Statement<'q>) -> Statement<'q> {
-    statement
-        .bind(place.namespace.as_slice())
-        .bind(place.family.as_str())
-        .bind(place.name.as_slice())
-        .bind(place.slot)
+    statement.bind(place.namespace.as_slice()).bind(place.family.as_str()).bind(place.name.as_slice()).bind(place.slot)
 }

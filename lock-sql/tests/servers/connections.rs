@@ -28,17 +28,21 @@ async fn client(db: &Db, connections: u32, lease: Duration) -> LockClient {
 
 async fn one_connection_serves_a_holder_and_its_waiters(db: &Db) {
     let client = client(db, 1, LEASE).await;
-    let mut guard = client.lock("job").acquire().await.expect("free");
-    let waiters: Vec<_> = (0..20).map(|_| tokio::spawn(client.lock("job").acquire())).collect();
-    let others: Vec<_> = (0..20).map(|i| tokio::spawn(client.lock(format!("other{i}")).acquire())).collect();
+    let guard = client.lock("job").acquire().await.expect("free");
+    // Who is served first is not said: each gives the lock on.
+    let one = |name: String| {
+        let acquire = client.lock(name).acquire();
+        tokio::spawn(async move { acquire.await?.release().await })
+    };
+    let waiters: Vec<_> = (0..20).map(|_| one("job".to_owned())).collect();
+    let others: Vec<_> = (0..20).map(|i| one(format!("other{i}"))).collect();
     for other in others {
-        other.await.expect("no panic").expect("others are free").release().await.expect("release");
+        other.await.expect("no panic").expect("others are free");
     }
+    guard.release().await.expect("the release has a connection");
     for waiter in waiters {
-        guard.release().await.expect("the release has a connection");
-        guard = tokio::time::timeout(LEASE, waiter).await.expect("served").expect("no panic").expect("granted");
+        tokio::time::timeout(LEASE, waiter).await.expect("served").expect("no panic").expect("granted");
     }
-    guard.release().await.expect("release");
 }
 
 /// Polls a future so often, with a moment after each poll, and drops it.

@@ -5,10 +5,7 @@ use lock_sql::{ServerConfig, SqlBackend};
 
 use crate::{claim, db::Db, granted};
 
-super::on_both!(
-    a_wrong_password_and_a_missing_database_are_told_without_secrets,
-    a_user_needs_no_more_than_the_rows,
-);
+super::on_both!(a_wrong_password_and_a_missing_database_are_told_without_secrets, a_user_needs_no_more_than_the_rows,);
 
 const PASSWORD: &str = "s3cr3t-w0rd";
 
@@ -59,7 +56,8 @@ async fn a_wrong_password_and_a_missing_database_are_told_without_secrets(db: &D
     let (kind, told) = refused(&db.url_of("shop", "right", "missing")).await;
     assert_eq!(kind, BackendErrorKind::Config, "{told}");
     // A server that is not there is told as such, and no more.
-    let (kind, told) = refused(&format!("{}://shop:{PASSWORD}@127.0.0.1:1/x", db.url().split(':').next().expect("a scheme"))).await;
+    let (kind, told) =
+        refused(&format!("{}://shop:{PASSWORD}@127.0.0.1:1/x", db.url().split(':').next().expect("a scheme"))).await;
     assert_eq!(kind, BackendErrorKind::Unavailable, "{told}");
 }
 
@@ -68,7 +66,10 @@ async fn a_user_needs_no_more_than_the_rows(db: &Db) {
     let (database, grants) = match db {
         Db::Postgres(_) => {
             admin.execute("CREATE USER shop").await;
-            let rows = ["GRANT SELECT, INSERT, UPDATE, DELETE ON leasehold_locks TO shop", "GRANT SELECT, UPDATE ON leasehold_schema TO shop"];
+            let rows = [
+                "GRANT SELECT, INSERT, UPDATE, DELETE ON leasehold_locks TO shop",
+                "GRANT SELECT, UPDATE ON leasehold_schema TO shop",
+            ];
             ("postgres", rows)
         }
         Db::Mysql(_) => {

@@ -78,7 +78,9 @@ impl MariaProcess {
     pub(crate) fn start(settings: &'static [&'static str]) -> io::Result<Arc<Self>> {
         let template = template()?;
         let recipe = move |directory: &Path, address: SocketAddr| {
-            if !directory.join("data").exists() && let Err(error) = fill(&template, directory) {
+            if !directory.join("data").exists()
+                && let Err(error) = fill(&template, directory)
+            {
                 eprintln!("no data directory for a test's server: {error}");
             }
             let path = |name: &str| directory.join(name).display().to_string();
@@ -350,7 +352,9 @@ impl Oracle for Rows {
 
     async fn endless(&self, namespace: &Namespace) -> Seen<Vec<String>> {
         // Every row has an end; one beyond what a lease can be is none.
-        let beyond = self.count(namespace, &format!("family = 'lock' AND claim IS NOT NULL AND expires > {NOW} + 31622400000000")).await?;
+        let beyond = self
+            .count(namespace, &format!("family = 'lock' AND claim IS NOT NULL AND expires > {NOW} + 31622400000000"))
+            .await?;
         Ok((beyond > 0).then(|| format!("{beyond} rows that end in more than a year")).into_iter().collect())
     }
 
@@ -363,7 +367,8 @@ impl Oracle for Rows {
     }
 
     async fn age_idle(&self, namespace: &Namespace) -> Seen<()> {
-        let sql = "UPDATE leasehold_locks SET expires = expires - 2 * 86400000000 WHERE namespace = ? AND claim IS NULL";
+        let sql =
+            "UPDATE leasehold_locks SET expires = expires - 2 * 86400000000 WHERE namespace = ? AND claim IS NULL";
         self.ask(sqlx::query(sql).bind(namespace.as_str().as_bytes())).await?;
         // As the sweep of an hour ago left it; and so that the next client that comes looks for idle rows.
         let sql = "UPDATE leasehold_schema

@@ -107,7 +107,9 @@ impl PgProcess {
         let template = template()?;
         let recipe = move |directory: &Path, address: SocketAddr| {
             let data = directory.join("data");
-            if !data.exists() && let Err(error) = give(directory).and_then(|()| copy_template(&template, &data)) {
+            if !data.exists()
+                && let Err(error) = give(directory).and_then(|()| copy_template(&template, &data))
+            {
                 eprintln!("no data directory for a test's server: {error}");
             }
             let mut command = program("postgres");
@@ -391,7 +393,9 @@ impl Oracle for Rows {
 
     async fn endless(&self, namespace: &Namespace) -> Seen<Vec<String>> {
         // Every row has an end; one beyond what a lease can be is none.
-        let beyond = self.count(namespace, &format!("family = 'lock' AND claim IS NOT NULL AND expires > {NOW} + 31622400000000")).await?;
+        let beyond = self
+            .count(namespace, &format!("family = 'lock' AND claim IS NOT NULL AND expires > {NOW} + 31622400000000"))
+            .await?;
         Ok((beyond > 0).then(|| format!("{beyond} rows that end in more than a year")).into_iter().collect())
     }
 
@@ -405,7 +409,8 @@ impl Oracle for Rows {
     }
 
     async fn age_idle(&self, namespace: &Namespace) -> Seen<()> {
-        let sql = "UPDATE leasehold_locks SET expires = expires - 2 * 86400000000 WHERE namespace = $1 AND claim IS NULL";
+        let sql =
+            "UPDATE leasehold_locks SET expires = expires - 2 * 86400000000 WHERE namespace = $1 AND claim IS NULL";
         self.ask(sqlx::query(sql).bind(namespace.as_str().as_bytes())).await?;
         // As the sweep of an hour ago left it; and so that the next client that comes looks for idle rows.
         let sql = "UPDATE leasehold_schema
