@@ -10,10 +10,12 @@ clients() {
         redis) echo "redis" ;;
         sqlite) echo "sqlx-core sqlx-sqlite libsqlite3-sys" ;;
         zookeeper) echo "zookeeper-client" ;;
+        postgres) echo "sqlx-core sqlx-postgres rustls" ;;
+        mysql) echo "sqlx-core sqlx-mysql rustls" ;;
         *) echo "check-features.sh: no clients are listed for the feature $1" >&2; exit 1 ;;
     esac
 }
-features=(none redis sqlite zookeeper)
+features=(none redis sqlite zookeeper postgres mysql)
 
 # Every feature that the facade has must be in the list above.
 for feature in $(awk '/^\[features\]/ { on = 1; next } /^\[/ { on = 0 } on && /^[a-z]/ { print $1 }' Cargo.toml); do

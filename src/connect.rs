@@ -16,6 +16,9 @@ use crate::Config;
 /// - `zk://HOST:PORT,HOST:PORT/CHROOT` is a ZooKeeper ensemble; the chroot must exist. With `zk://USER:PASSWORD@` the
 ///   nodes are that user's alone. The `lease` is the session's timeout that is asked for, and a session guarantees two
 ///   thirds of it at a time.
+/// - `postgres://USER:PASSWORD@HOST:PORT/DATABASE`, or `postgresql://`, is a table of a PostgreSQL server.
+/// - `mysql://USER:PASSWORD@HOST:PORT/DATABASE`, or `mariadb://`, is one of a MySQL or MariaDB server. In a user and a
+///   password, characters that mean something in a URL are percent-encoded.
 ///
 /// Options follow a `?`, parted by `&`, each at most once. Durations are written `500ms`, `30s`, `1h30m`.
 ///
@@ -27,7 +30,11 @@ use crate::Config;
 /// | `connect_timeout` | how long connecting may take | `5s` |
 /// | `request_timeout` | how long one call to the store may take | a third of the lock's lease, at most `5s` |
 /// | `fence_base` | added to every fencing token | `0` |
-/// | `max_connections` | on SQL stores: how many connections; SQLite has one per file and process, so it takes only `1` | |
+/// | `max_connections` | on SQL stores: how many connections; SQLite has one per file and process, so it takes only `1` | `8` |
+/// | `table` | on PostgreSQL, MySQL and MariaDB: the table of the locks | `leasehold_locks` |
+/// | `listen` | on PostgreSQL: `off` for behind a transaction pooler, where notifications never arrive | `on` |
+/// | `sslmode`, `sslrootcert`, `sslcert`, `sslkey`, `host`, `application_name`, `options` | on PostgreSQL: as its own programs read them; `host` may be the directory of a socket | encrypted where the server can |
+/// | `ssl-mode`, `ssl-ca`, `ssl-cert`, `ssl-key`, `socket` | on MySQL and MariaDB: as their own programs read them | encrypted where the server can |
 /// | `max_page_count` | on SQLite: how many pages of 4 KiB the file may grow to | without limit |
 /// | `tls_ca` | on `rediss:`: the file of certificates, in PEM form, that may have signed the server's | the system's |
 ///

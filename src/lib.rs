@@ -19,6 +19,8 @@
 //! | `redis://`, `rediss://` | a Redis server, for any number of hosts | `redis` |
 //! | `sqlite:PATH` | a file, for the processes of one host | `sqlite` |
 //! | `zk://HOST:PORT,.../CHROOT` | a ZooKeeper ensemble | `zookeeper` |
+//! | `postgres://USER:PASSWORD@HOST/DATABASE` | a table of a PostgreSQL server | `postgres` |
+//! | `mysql://USER:PASSWORD@HOST/DATABASE` | a table of a MySQL or MariaDB server | `mysql` |
 //!
 //! [`connect`] lists the options that a URL takes; [`Config`] reads the same from TOML. A store that has no URL here is
 //! any [`Backend`], given to [`LockClient::builder`].
@@ -27,6 +29,8 @@ mod config;
 mod connect;
 mod options;
 mod scheme;
+#[cfg(any(feature = "postgres", feature = "mysql"))]
+mod server;
 mod store;
 mod text;
 #[cfg(feature = "zookeeper")]
@@ -38,8 +42,12 @@ pub use connect::{connect, connect_config};
 pub use lock_core::*;
 #[cfg(feature = "redis")]
 pub use lock_redis::{RedisBackend, RedisConfig};
+#[cfg(any(feature = "postgres", feature = "mysql"))]
+pub use lock_sql::ServerConfig;
+#[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+pub use lock_sql::SqlBackend;
 #[cfg(feature = "sqlite")]
-pub use lock_sql::{SqlBackend, SqliteConfig};
+pub use lock_sql::SqliteConfig;
 #[cfg(feature = "zookeeper")]
 pub use lock_zk::{ZkBackend, ZkConfig};
 

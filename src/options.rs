@@ -18,6 +18,17 @@ pub(crate) struct Options {
     pub(crate) max_connections: Option<u32>,
     pub(crate) max_page_count: Option<u32>,
     pub(crate) tls_ca: Option<String>,
+    pub(crate) table: Option<String>,
+    pub(crate) listen: Option<Listen>,
+    /// Options that a database's driver reads.
+    pub(crate) driver: Vec<(String, String)>,
+}
+
+/// Whether a server is asked to notify those who wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Listen {
+    On,
+    Off,
 }
 
 impl Options {
@@ -38,11 +49,16 @@ impl Options {
             "connect_timeout" => once(&mut self.connect_timeout, key, positive(key, value)?),
             "request_timeout" => once(&mut self.request_timeout, key, positive(key, value)?),
             "fence_base" => once(&mut self.fence_base, key, number(key, value, 0, u64::MAX)?),
-            // SQLite writes through one connection; more would only wait for each other.
-            "max_connections" => once(&mut self.max_connections, key, number(key, value, 1, 1)?),
+            "max_connections" => once(&mut self.max_connections, key, number(key, value, 1, scheme.max_connections())?),
             "max_page_count" => once(&mut self.max_page_count, key, number(key, value, 1, u32::MAX)?),
             "tls_ca" => once(&mut self.tls_ca, key, file(key, value)?),
-            _ => unreachable!("every option of a scheme is read above"),
+            "table" => once(&mut self.table, key, value.to_owned()),
+            "listen" => once(&mut self.listen, key, listen(value)?),
+            _ if self.driver.iter().any(|(known, _)| known == key) => Err(twice(key)),
+            _ => {
+                self.driver.push((key.to_owned(), value.to_owned()));
+                Ok(())
+            }
         }
     }
 
@@ -62,10 +78,19 @@ impl Options {
 }
 
 fn once<T>(slot: &mut Option<T>, key: &str, value: T) -> Result<(), Error> {
-    if slot.replace(value).is_some() {
-        return Err(config(format!("option {key} is given twice; leave one of them")));
+    if slot.replace(value).is_some() { Err(twice(key)) } else { Ok(()) }
+}
+
+fn twice(key: &str) -> Error {
+    config(format!("option {key} is given twice; leave one of them"))
+}
+
+fn listen(value: &str) -> Result<Listen, Error> {
+    match value {
+        "on" => Ok(Listen::On),
+        "off" => Ok(Listen::Off),
+        _ => Err(config(format!("option listen={value} is neither on nor off"))),
     }
-    Ok(())
 }
 
 fn namespace(value: &str) -> Result<String, Error> {

@@ -15,6 +15,10 @@ pub(crate) enum Scheme {
     Sqlite,
     #[cfg(feature = "zookeeper")]
     ZooKeeper,
+    #[cfg(feature = "postgres")]
+    Postgres,
+    #[cfg(feature = "mysql")]
+    Mysql,
 }
 
 /// What becomes of a scheme that is known.
@@ -22,7 +26,7 @@ enum Known {
     Here(Scheme),
     /// The backend exists and this build is without it.
     #[cfg_attr(
-        all(feature = "redis", feature = "sqlite", feature = "zookeeper"),
+        all(feature = "mysql", feature = "postgres", feature = "redis", feature = "sqlite", feature = "zookeeper"),
         expect(dead_code, reason = "every backend is compiled in")
     )]
     NeedsFeature(&'static str),
@@ -31,7 +35,7 @@ enum Known {
 }
 
 /// The schemes that a URL can begin with today.
-const AVAILABLE: &str = "memory:, redis:, rediss:, sqlite: and zk:";
+const AVAILABLE: &str = "memory:, sqlite:, redis:, rediss:, postgres:, mysql: and zk:";
 
 impl Scheme {
     /// The scheme of this name, in any case of letters.
@@ -58,8 +62,14 @@ impl Scheme {
             "zk" => Known::Here(Scheme::ZooKeeper),
             #[cfg(not(feature = "zookeeper"))]
             "zk" => Known::NeedsFeature("zookeeper"),
-            "postgres" | "postgresql" => Known::NotYet("PostgreSQL"),
-            "mysql" | "mariadb" => Known::NotYet("MySQL and MariaDB"),
+            #[cfg(feature = "postgres")]
+            "postgres" | "postgresql" => Known::Here(Scheme::Postgres),
+            #[cfg(not(feature = "postgres"))]
+            "postgres" | "postgresql" => Known::NeedsFeature("postgres"),
+            #[cfg(feature = "mysql")]
+            "mysql" | "mariadb" => Known::Here(Scheme::Mysql),
+            #[cfg(not(feature = "mysql"))]
+            "mysql" | "mariadb" => Known::NeedsFeature("mysql"),
             _ => return Err(config(format!("unknown store {name}:; the known ones are {AVAILABLE}"))),
         };
         match known {
@@ -75,29 +85,41 @@ impl Scheme {
     }
 
     /// The options that a store of this scheme takes.
-    pub(crate) fn options(self) -> &'static [&'static str] {
+    pub(crate) fn options(self) -> Vec<&'static str> {
         const SHARED: &[&str] = &["namespace", "lease", "wait", "connect_timeout", "request_timeout", "fence_base"];
-        match self {
-            Scheme::Memory => SHARED,
+        let own: &[&[&str]] = match self {
+            Scheme::Memory => &[],
             #[cfg(feature = "redis")]
-            Scheme::Redis => SHARED,
+            Scheme::Redis => &[],
             #[cfg(feature = "redis")]
-            Scheme::Rediss => {
-                &["namespace", "lease", "wait", "connect_timeout", "request_timeout", "fence_base", "tls_ca"]
-            }
+            Scheme::Rediss => &[&["tls_ca"]],
             #[cfg(feature = "zookeeper")]
-            Scheme::ZooKeeper => SHARED,
+            Scheme::ZooKeeper => &[],
             #[cfg(feature = "sqlite")]
-            Scheme::Sqlite => &[
-                "namespace",
-                "lease",
-                "wait",
-                "connect_timeout",
-                "request_timeout",
-                "fence_base",
-                "max_connections",
-                "max_page_count",
-            ],
+            Scheme::Sqlite => &[&["max_connections", "max_page_count"]],
+            #[cfg(feature = "postgres")]
+            Scheme::Postgres => &[&["max_connections", "table", "listen"], lock_sql::POSTGRES_OPTIONS],
+            #[cfg(feature = "mysql")]
+            Scheme::Mysql => &[&["max_connections", "table"], lock_sql::MYSQL_OPTIONS],
+        };
+        [SHARED, &own.concat()].concat()
+    }
+
+    /// The most connections that a store of this scheme may have.
+    pub(crate) fn max_connections(self) -> u32 {
+        match self {
+            Scheme::Memory => 1,
+            #[cfg(feature = "redis")]
+            Scheme::Redis | Scheme::Rediss => 1,
+            #[cfg(feature = "zookeeper")]
+            Scheme::ZooKeeper => 1,
+            // SQLite writes through one connection; more would only wait for each other.
+            #[cfg(feature = "sqlite")]
+            Scheme::Sqlite => 1,
+            #[cfg(feature = "postgres")]
+            Scheme::Postgres => 10_000,
+            #[cfg(feature = "mysql")]
+            Scheme::Mysql => 10_000,
         }
     }
 
@@ -113,6 +135,10 @@ impl Scheme {
             Scheme::Sqlite => "sqlite:",
             #[cfg(feature = "zookeeper")]
             Scheme::ZooKeeper => "zk:",
+            #[cfg(feature = "postgres")]
+            Scheme::Postgres => "postgres:",
+            #[cfg(feature = "mysql")]
+            Scheme::Mysql => "mysql:",
         }
     }
 }

@@ -22,6 +22,8 @@ pub(crate) enum Store {
     Sqlite(std::path::PathBuf),
     #[cfg(feature = "zookeeper")]
     ZooKeeper(lock_zk::ZkConfig),
+    #[cfg(any(feature = "postgres", feature = "mysql"))]
+    Server(crate::server::Place),
 }
 
 impl Store {
@@ -43,6 +45,10 @@ impl Store {
             Scheme::Sqlite => sqlite_path(place).map(Store::Sqlite),
             #[cfg(feature = "zookeeper")]
             Scheme::ZooKeeper => crate::zookeeper::parse(place).map(Store::ZooKeeper),
+            #[cfg(feature = "postgres")]
+            Scheme::Postgres => crate::server::Place::new("postgres", place).map(Store::Server),
+            #[cfg(feature = "mysql")]
+            Scheme::Mysql => crate::server::Place::new("mysql", place).map(Store::Server),
         }
     }
 
@@ -67,6 +73,12 @@ impl Store {
             Store::ZooKeeper(ensemble) => {
                 check_lease(options, &lock_zk::ZkBackend::promises(options.lease.unwrap_or_default()))?;
                 crate::zookeeper::connect(ensemble, options).await
+            }
+            #[cfg(any(feature = "postgres", feature = "mysql"))]
+            Store::Server(place) => {
+                let server = place.config(options)?;
+                check_lease(options, &lock_sql::SqlBackend::server_capabilities(&server))?;
+                Ok(LockClient::builder(lock_sql::SqlBackend::server(&server).await?))
             }
         }
     }

@@ -67,6 +67,21 @@ pub(crate) fn decode(text: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
+/// The percent-encoded form of a text, as [`decode`] reads it.
+#[cfg(any(feature = "postgres", feature = "mysql"))]
+pub(crate) fn encode(text: &str) -> String {
+    use std::fmt::Write as _;
+    text.bytes().fold(String::new(), |mut encoded, byte| {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~' | b'/') {
+            encoded.push(char::from(byte));
+        } else {
+            // Writing to a String does not fail.
+            let _ = write!(encoded, "%{byte:02X}");
+        }
+        encoded
+    })
+}
+
 /// A text that may be a URL, with stars for all that may be a user and a password.
 pub(crate) fn without_userinfo(text: &str) -> String {
     match text.rsplit_once('@') {

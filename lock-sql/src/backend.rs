@@ -4,18 +4,20 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use lock_core::{
-    Attempt, Backend, BackendError, Busy, Capabilities, Claim, Extension, FencingToken, Grant, Holder, LockRecord,
-    Release, Selector,
+    Attempt, Backend, BackendError, Busy, Capabilities, Claim, Extension, FencingToken, Grant, Holder, Intent,
+    LockRecord, Release, Selector,
 };
 
+#[cfg(any(feature = "postgres", feature = "mysql"))]
+use crate::server::config::{DialectName, ServerConfig};
 use crate::{
     capabilities,
-    config::SqliteConfig,
-    dialect::{ClaimRow, Dialect, Key, WasInForce},
+    dialect::{ClaimRow, Dialect, Key, WasInForce, Watched},
     rows::{HolderRow, records},
-    sqlite::Sqlite,
     units::{NameRange, duration, lease_us, token_i64},
 };
+#[cfg(feature = "sqlite")]
+use crate::{config::SqliteConfig, sqlite::Sqlite};
 
 /// How often an attempt asks again when the holder left between its two statements. Core asks again after that anyhow.
 const ROUNDS: usize = 3;
@@ -27,7 +29,42 @@ pub struct SqlBackend {
 }
 
 impl SqlBackend {
+    /// What a server promises, without connecting to it.
+    #[cfg(any(feature = "postgres", feature = "mysql"))]
+    #[must_use]
+    pub fn server_capabilities(config: &ServerConfig) -> Capabilities {
+        match config.dialect {
+            #[cfg(feature = "postgres")]
+            DialectName::Postgres => capabilities::of_postgres(config.listens),
+            #[cfg(feature = "mysql")]
+            DialectName::Mysql => capabilities::of_mysql(),
+        }
+    }
+
+    /// Connects to the PostgreSQL, MySQL or MariaDB server of `config`, and creates the tables where they are missing.
+    ///
+    /// # Errors
+    ///
+    /// `Config` for a wrong user, password, database or encryption. `Refused` if the tables cannot be used: the user
+    /// lacks rights, or a newer version made them. `Unavailable` if the server does not answer within the time to
+    /// connect, or does not serve now.
+    ///
+    /// # Cancel safety
+    ///
+    /// If it is dropped, nothing stays open. The tables may have been created.
+    #[cfg(any(feature = "postgres", feature = "mysql"))]
+    pub async fn server(config: &ServerConfig) -> Result<Self, BackendError> {
+        let dialect: Box<dyn Dialect> = match config.dialect {
+            #[cfg(feature = "postgres")]
+            DialectName::Postgres => Box::new(crate::postgres::Postgres::open(config).await?),
+            #[cfg(feature = "mysql")]
+            DialectName::Mysql => Box::new(crate::mysql::Mysql::open(config).await?),
+        };
+        Ok(SqlBackend { dialect })
+    }
+
     /// What an SQLite file promises, without opening one.
+    #[cfg(feature = "sqlite")]
     #[must_use]
     pub fn sqlite_capabilities() -> Capabilities {
         capabilities::of_sqlite()
@@ -46,8 +83,22 @@ impl SqlBackend {
     /// # Cancel safety
     ///
     /// If it is dropped, nothing stays open. The file may have been created.
+    #[cfg(feature = "sqlite")]
     pub async fn sqlite(config: &SqliteConfig) -> Result<Self, BackendError> {
         Ok(SqlBackend { dialect: Box::new(Sqlite::open(config).await?) })
+    }
+}
+
+impl SqlBackend {
+    /// Who holds; a try arms nothing that would tell of a change (L9).
+    async fn look(&self, key: &Key<'_>, claim: &Claim) -> Result<Watched, BackendError> {
+        match claim.intent {
+            Intent::Wait => self.dialect.watch(key, claim.kind).await,
+            Intent::Try => {
+                let one = NameRange::one(key.namespace, claim.kind, key.name);
+                Ok(Watched { holders: self.dialect.holders(&one).await?, changed: None })
+            }
+        }
     }
 }
 
@@ -74,11 +125,15 @@ impl Backend for SqlBackend {
                 let token = FencingToken::new(written.token);
                 return Ok(Attempt::Granted(Grant::new(token, duration(written.remaining_us))));
             }
-            let one = NameRange::one(row.key.namespace, claim.kind, row.key.name);
-            let holders: Vec<Holder> = self.dialect.holders(&one).await?.iter().map(HolderRow::holder).collect();
+            let watched = self.look(&row.key, claim).await?;
+            let holders: Vec<Holder> = watched.holders.iter().map(HolderRow::holder).collect();
             let retry_after = holders.iter().filter_map(|holder| holder.remaining).min();
             if retry_after.is_some() {
-                return Ok(Attempt::Busy(Busy::new(retry_after, holders)));
+                let mut busy = Busy::new(retry_after, holders);
+                if let Some(changed) = watched.changed {
+                    busy.changed = changed;
+                }
+                return Ok(Attempt::Busy(busy));
             }
         }
         // Others came and went so fast that neither statement met one of them.

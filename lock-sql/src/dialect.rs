@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 
 use async_trait::async_trait;
-use lock_core::{BackendError, Capabilities, Claim, ClaimId};
+use lock_core::{BackendError, Capabilities, Claim, ClaimId, LockKind, reexport::futures_util::future::BoxFuture};
 
 use crate::{rows::HolderRow, units::NameRange};
 
@@ -30,8 +30,20 @@ pub(crate) trait Dialect: Debug + Send + Sync + 'static {
     /// The claims in force, in the order of names and slots.
     async fn holders(&self, range: &NameRange<'_>) -> Result<Vec<HolderRow>, BackendError>;
 
+    /// The claims in force of one lock, and what tells when that may have changed: armed before the look (L9).
+    async fn watch(&self, key: &Key<'_>, kind: LockKind) -> Result<Watched, BackendError> {
+        let range = NameRange::one(key.namespace, kind, key.name);
+        Ok(Watched { holders: self.holders(&range).await?, changed: None })
+    }
+
     /// Ends the connections.
     async fn close(&self);
+}
+
+/// The holders of a lock, and what tells when to look again, where the database does.
+pub(crate) struct Watched {
+    pub(crate) holders: Vec<HolderRow>,
+    pub(crate) changed: Option<BoxFuture<'static, ()>>,
 }
 
 /// A row's primary key. Compared as bytes (L14).

@@ -3,8 +3,9 @@
 use std::time::{Duration, SystemTime};
 
 use lock_core::{ClaimId, FencingToken, Holder, HolderInfo, LockKind, LockName, LockRecord, Namespace};
+use sqlx::{ColumnIndex, Decode, Row, Type};
 
-use crate::units::duration;
+use crate::{dialect::ClaimedRow, units::duration};
 
 /// A claim in force, as its row shows it.
 #[derive(Clone, Debug)]
@@ -40,6 +41,67 @@ pub(crate) fn records(namespace: &Namespace, kind: LockKind, rows: &[HolderRow])
             Some(LockRecord::new(namespace, &name, kind, holders))
         })
         .collect()
+}
+
+/// The form of a claim's id in its row: 16 bytes, the most significant first, so that `hex(claim)` shows the id.
+pub(crate) fn id_bytes(claim: ClaimId) -> Vec<u8> {
+    claim.as_u128().to_be_bytes().to_vec()
+}
+
+/// Reads what `claim` answers with.
+pub(crate) fn claimed_row<R: Row>(row: &R) -> Result<ClaimedRow, sqlx::Error>
+where
+    usize: ColumnIndex<R>,
+    for<'r> i64: Decode<'r, R::Database> + Type<R::Database>,
+    for<'r> Vec<u8>: Decode<'r, R::Database> + Type<R::Database>,
+{
+    Ok(ClaimedRow { claim: id(row, 0)?, token: token(row, 1)?, remaining_us: row.try_get(2)? })
+}
+
+/// Reads a row of what `holders` answers with.
+pub(crate) fn holder_row<R: Row>(row: &R) -> Result<HolderRow, sqlx::Error>
+where
+    usize: ColumnIndex<R>,
+    for<'r> i64: Decode<'r, R::Database> + Type<R::Database>,
+    for<'r> Vec<u8>: Decode<'r, R::Database> + Type<R::Database>,
+    for<'r> String: Decode<'r, R::Database> + Type<R::Database>,
+{
+    let pid = row.try_get::<Option<i64>, _>(7)?.unwrap_or_default();
+    Ok(HolderRow {
+        name: row.try_get(0)?,
+        claim: id(row, 2)?,
+        token: token(row, 3)?,
+        since_us: row.try_get(4)?,
+        remaining_us: row.try_get(5)?,
+        info: HolderInfo {
+            host: row.try_get::<Option<String>, _>(6)?.unwrap_or_default(),
+            pid: u32::try_from(pid).map_err(|error| foreign(7, error))?,
+            label: row.try_get(8)?,
+        },
+    })
+}
+
+fn id<R: Row>(row: &R, column: usize) -> Result<ClaimId, sqlx::Error>
+where
+    usize: ColumnIndex<R>,
+    for<'r> Vec<u8>: Decode<'r, R::Database> + Type<R::Database>,
+{
+    let bytes: Vec<u8> = row.try_get(column)?;
+    let bytes = <[u8; 16]>::try_from(bytes.as_slice()).map_err(|error| foreign(column, error))?;
+    Ok(ClaimId::from_u128(u128::from_be_bytes(bytes)))
+}
+
+fn token<R: Row>(row: &R, column: usize) -> Result<u64, sqlx::Error>
+where
+    usize: ColumnIndex<R>,
+    for<'r> i64: Decode<'r, R::Database> + Type<R::Database>,
+{
+    u64::try_from(row.try_get::<i64, _>(column)?).map_err(|error| foreign(column, error))
+}
+
+/// A value that this crate never writes.
+fn foreign(column: usize, error: impl std::error::Error + Send + Sync + 'static) -> sqlx::Error {
+    sqlx::Error::ColumnDecode { index: column.to_string(), source: Box::new(error) }
 }
 
 #[cfg(test)]

@@ -14,18 +14,14 @@ use std::{
 };
 
 use async_trait::async_trait;
-use lock_core::{BackendError, Capabilities, ClaimId, HolderInfo};
-use sqlx::{
-    Row as _, Sqlite as Driver,
-    query::Query,
-    sqlite::{SqliteArguments, SqliteRow},
-};
+use lock_core::{BackendError, Capabilities, ClaimId};
+use sqlx::{Row as _, Sqlite as Driver, query::Query, sqlite::SqliteArguments};
 
 use crate::{
     capabilities,
     config::SqliteConfig,
     dialect::{ClaimRow, ClaimedRow, Dialect, Key, WasInForce},
-    rows::HolderRow,
+    rows::{HolderRow, claimed_row, holder_row, id_bytes},
     sqlite::store::Store,
     units::NameRange,
 };
@@ -128,43 +124,4 @@ impl Dialect for Sqlite {
 
 fn keyed<'q>(sql: &'static str, key: &Key<'q>) -> Statement<'q> {
     sqlx::query(sql).bind(key.namespace).bind(key.family).bind(key.name).bind(key.slot)
-}
-
-/// The form of a claim's id in its row: 16 bytes, the most significant first, so that `hex(claim)` shows the id.
-fn id_bytes(claim: ClaimId) -> Vec<u8> {
-    claim.as_u128().to_be_bytes().to_vec()
-}
-
-fn claimed_row(row: &SqliteRow) -> Result<ClaimedRow, sqlx::Error> {
-    Ok(ClaimedRow { claim: id(row, 0)?, token: token(row, 1)?, remaining_us: row.try_get(2)? })
-}
-
-fn holder_row(row: &SqliteRow) -> Result<HolderRow, sqlx::Error> {
-    Ok(HolderRow {
-        name: row.try_get(0)?,
-        claim: id(row, 2)?,
-        token: token(row, 3)?,
-        since_us: row.try_get(4)?,
-        remaining_us: row.try_get(5)?,
-        info: HolderInfo {
-            host: row.try_get::<Option<String>, _>(6)?.unwrap_or_default(),
-            pid: row.try_get::<Option<u32>, _>(7)?.unwrap_or_default(),
-            label: row.try_get(8)?,
-        },
-    })
-}
-
-fn id(row: &SqliteRow, column: usize) -> Result<ClaimId, sqlx::Error> {
-    let bytes: &[u8] = row.try_get(column)?;
-    let bytes = <[u8; 16]>::try_from(bytes).map_err(|error| foreign(column, error))?;
-    Ok(ClaimId::from_u128(u128::from_be_bytes(bytes)))
-}
-
-fn token(row: &SqliteRow, column: usize) -> Result<u64, sqlx::Error> {
-    u64::try_from(row.try_get::<i64, _>(column)?).map_err(|error| foreign(column, error))
-}
-
-/// A value that this crate never writes.
-fn foreign(column: usize, error: impl std::error::Error + Send + Sync + 'static) -> sqlx::Error {
-    sqlx::Error::ColumnDecode { index: column.to_string(), source: Box::new(error) }
 }

@@ -78,6 +78,17 @@ impl<'a> NameRange<'a> {
     }
 }
 
+/// The 64-bit FNV-1a hash of several byte strings, the same in every process and version: what is told by one and heard
+/// by another has its name from it. Their lengths are hashed as well, so that no two lists look like one.
+#[cfg(feature = "postgres")]
+pub(crate) fn fnv1a(parts: &[&[u8]]) -> u64 {
+    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    parts.iter().fold(0xcbf2_9ce4_8422_2325, |hash, part| {
+        let hash = part.len().to_le_bytes().iter().fold(hash, step);
+        part.iter().fold(hash, step)
+    })
+}
+
 /// The first byte string after all those that begin with `prefix`.
 fn after_prefix(prefix: &[u8]) -> Vec<u8> {
     let mut end = prefix.to_vec();

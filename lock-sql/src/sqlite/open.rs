@@ -11,7 +11,7 @@ use sqlx::{
     sqlite::{SqliteConnectOptions, SqliteSynchronous},
 };
 
-use crate::{config::Limits, error::Fault, sqlite::sweep};
+use crate::{config::Limits, error::Fault, schedule};
 
 /// The layout of the tables that this version reads and writes.
 const VERSION: i64 = 1;
@@ -147,7 +147,7 @@ fn options(path: &Path, limits: &Limits) -> SqliteConnectOptions {
 
 /// Whether a sweep is due, if the tables are of this version.
 async fn check_version(path: &Path, connection: &mut SqliteConnection) -> Result<bool, OpenError> {
-    let rows = sqlx::query(STATE).bind(sweep::PERIOD_US).fetch_all(connection).await?;
+    let rows = sqlx::query(STATE).bind(schedule::PERIOD_US).fetch_all(connection).await?;
     let path = path.display();
     let Some(row) = rows.first() else {
         return Err(OpenError::Refused(format!("sqlite file {path} has lost its schema version; name another file")));

@@ -16,10 +16,11 @@ use tokio::sync::{Mutex, MutexGuard};
 use crate::{
     config::Limits,
     error::{Fault, backend_error},
+    schedule::Schedule,
     sqlite::{
         Statement,
         open::{self, FileId, OpenError},
-        sweep::{self, Schedule},
+        sweep,
     },
 };
 

@@ -1,0 +1,31 @@
+//! What PostgreSQL's error codes mean: <https://www.postgresql.org/docs/current/errcodes-appendix.html>.
+
+use crate::server::fault::Fault;
+
+pub(crate) fn of(error: &sqlx::Error) -> Fault {
+    match error {
+        sqlx::Error::Database(answer) => of_code(answer.code().as_deref().unwrap_or_default()),
+        other => Fault::of_client(other),
+    }
+}
+
+fn of_code(code: &str) -> Fault {
+    match code {
+        // Serialization failure, deadlock, lock not available: nothing was done.
+        "40001" | "40P01" | "55P03" => Fault::Conflict,
+        // The session is ended by an administrator, a crash or a standby's replay, or idled for too long.
+        "57P01" | "57P02" | "57P04" | "57P05" | "25P03" => Fault::NoConnection,
+        // A pooler between gave the transaction a session that does not know the statement, or one whose tables changed.
+        "26000" | "42P05" | "0A000" => Fault::NoConnection,
+        // Starting or stopping, a statement's time limit, too many connections, out of memory.
+        "57P03" | "57014" | "53000" | "53200" | "53300" => Fault::NotNow,
+        "25006" => Fault::ReadOnly,
+        "53100" | "53400" => Fault::Full,
+        "3D000" => Fault::Config,
+        "42P01" => Fault::NoTable,
+        "42501" | "3F000" => Fault::Denied,
+        code if code.starts_with("08") || code.starts_with("58") => Fault::NoConnection,
+        code if code.starts_with("28") => Fault::Config,
+        _ => Fault::Refused,
+    }
+}
