@@ -10,6 +10,7 @@ use std::{
 
 use futures_util::future::join;
 use lock_core::{Attempt, BackendError, BackendErrorKind, Busy, Claim, Grant, Holder, Intent};
+use tokio::time::Instant;
 use zookeeper_client::{CreateMode, Error};
 
 use crate::{
@@ -31,6 +32,7 @@ pub(crate) struct Attempting<'a> {
     book: &'a Book,
     claim: &'a Claim,
     directory: String,
+    begun: Instant,
 }
 
 /// What a look at the line showed.
@@ -52,7 +54,7 @@ enum Confirmed {
 
 impl<'a> Attempting<'a> {
     pub(crate) fn new(session: &'a Arc<Session>, book: &'a Book, claim: &'a Claim) -> Self {
-        Attempting { session, book, claim, directory: path::of_claim(claim) }
+        Attempting { session, book, claim, directory: path::of_claim(claim), begun: Instant::now() }
     }
 
     pub(crate) async fn run(self) -> Result<Attempt, BackendError> {
@@ -215,8 +217,9 @@ impl<'a> Attempting<'a> {
             );
             return Err(BackendError::new(BackendErrorKind::Unsupported, message));
         }
-        self.book.grants(self.claim.id);
-        let mut grant = Grant::new(node.token, lease(self.session, self.claim.lease));
+        let lease = lease(self.session, self.claim.lease);
+        self.book.grants(self.claim.id, self.begun, lease);
+        let mut grant = Grant::new(node.token, lease);
         grant.disturbed = watch::hints(self.session, node.path);
         Ok(Attempt::Granted(grant))
     }

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use lock_core::{Attempt, Backend, BackendError, Capabilities, Claim, Extension, LockRecord, Release, Selector};
-use tokio::sync::oneshot;
+use tokio::{sync::oneshot, time::Instant};
 
 use crate::{
     ZkConfig,
@@ -84,11 +84,16 @@ impl Backend for ZkBackend {
         // A node of an earlier session has gone with it.
         let node = entry.and_then(|entry| entry.node).filter(|node| node.session == session.number);
         let Some(node) = node else { return Ok(Extension::NotHeld) };
+        let begun = Instant::now();
         let (answer, answered) = oneshot::channel();
         let ended = || BackendError::unavailable("the session ended before it confirmed the claim");
         session.confirmations.send(Confirm { path: node.path, answer }).map_err(|_| ended())?;
         match answered.await.map_err(|_| ended())? {
-            Ok(Presence::There) => Ok(Extension::Extended(lease(&session, wish))),
+            Ok(Presence::There) => {
+                let lease = lease(&session, wish);
+                self.book.extends(claim.id, begun, lease);
+                Ok(Extension::Extended(lease))
+            }
             Ok(Presence::Gone) => Ok(Extension::NotHeld),
             Err(error) => Err(session.told("confirming a claim", error)),
         }

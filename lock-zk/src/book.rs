@@ -3,9 +3,11 @@
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicBool},
+    time::Duration,
 };
 
 use lock_core::{ClaimId, FencingToken};
+use tokio::time::Instant;
 
 /// A claim's node.
 #[derive(Clone, Debug)]
@@ -33,7 +35,7 @@ pub(crate) enum Standing {
     Ended,
     /// It is sought, and may have a place in the line.
     Sought,
-    /// The lock was granted to it.
+    /// The lock was granted to it, and its holder may trust the grant still.
     Granted,
 }
 
@@ -43,8 +45,18 @@ pub(crate) struct Entry {
     /// None while the outcome of a creation is not known.
     pub(crate) node: Option<Node>,
     pub(crate) standing: Standing,
+    /// Until when a holder trusts its last confirmation.
+    trusted_until: Option<Instant>,
     /// Whether there can be another node of this claim, from a creation that was never answered.
     pub(crate) stray: bool,
+}
+
+impl Entry {
+    /// How far the claim has come by now: a hold whose deadline has passed is one no more.
+    fn presently(&self) -> Standing {
+        let over = self.trusted_until.is_none_or(|until| until <= Instant::now());
+        if self.standing == Standing::Granted && over { Standing::Ended } else { self.standing }
+    }
 }
 
 /// The entries of all claims that core has not yet released. Core releases every claim that it was not told is gone.
@@ -59,13 +71,16 @@ impl Book {
     /// A node is to be created now. Written before the request leaves, so that one without an answer is never forgotten,
     /// also where its future is dropped.
     pub(crate) fn creates(&self, id: ClaimId) {
-        self.lock().entry(id).or_insert(Entry { node: None, standing: Standing::Sought, stray: false }).node = None;
+        self.lock()
+            .entry(id)
+            .or_insert(Entry { node: None, standing: Standing::Sought, trusted_until: None, stray: false })
+            .node = None;
     }
 
     /// An earlier creation of this claim was not answered, or was another session's: there may be more than one node.
     pub(crate) fn strays(&self, id: ClaimId) {
         if let Some(entry) = self.lock().get_mut(&id) {
-            *entry = Entry { node: None, standing: Standing::Sought, stray: true };
+            *entry = Entry { node: None, standing: Standing::Sought, trusted_until: None, stray: true };
         }
     }
 
@@ -76,10 +91,20 @@ impl Book {
         }
     }
 
-    /// The lock was granted to the claim.
-    pub(crate) fn grants(&self, id: ClaimId) {
+    /// The lock was granted to the claim, for this long from a call that began then.
+    pub(crate) fn grants(&self, id: ClaimId, begun: Instant, lease: Duration) {
         if let Some(entry) = self.lock().get_mut(&id) {
             entry.standing = Standing::Granted;
+        }
+        self.extends(id, begun, lease);
+    }
+
+    /// The claim was confirmed for this long from a call that began then.
+    pub(crate) fn extends(&self, id: ClaimId, begun: Instant, lease: Duration) {
+        // The least that core leaves unused (L3), so that this is over when the holder's trust is.
+        let trusted = lease.saturating_sub(lease / 100 + Duration::from_millis(2));
+        if let Some(entry) = self.lock().get_mut(&id) {
+            entry.trusted_until = entry.trusted_until.max(begun.checked_add(trusted));
         }
     }
 
@@ -94,7 +119,7 @@ impl Book {
     pub(crate) fn furthest(&self, session: u64) -> Option<Standing> {
         let entries = self.lock();
         let by_it = |entry: &&Entry| entry.node.as_ref().is_some_and(|node| node.session == session);
-        entries.values().filter(by_it).map(|entry| entry.standing).max()
+        entries.values().filter(by_it).map(Entry::presently).max()
     }
 
     /// The node that was to be created, or was there, is not: nothing is left but what may be astray.
@@ -120,6 +145,24 @@ impl Book {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_session_is_held_by_for_as_long_as_a_holder_trusts_it() {
+        let (book, id) = (Book::default(), ClaimId::random());
+        let node =
+            Node { session: 3, path: "/x/y".to_owned(), number: 1, token: FencingToken::ZERO, turn: Arc::default() };
+        book.creates(id);
+        book.has(id, node);
+        assert_eq!(book.furthest(3), Some(Standing::Sought));
+        book.grants(id, Instant::now(), Duration::from_secs(2));
+        assert_eq!((book.furthest(3), book.furthest(4)), (Some(Standing::Granted), None));
+        tokio::time::advance(Duration::from_millis(1_979)).await;
+        assert_eq!(book.furthest(3), Some(Standing::Ended));
+        book.extends(id, Instant::now(), Duration::from_secs(1));
+        assert_eq!(book.furthest(3), Some(Standing::Granted));
+        book.ends(id);
+        assert_eq!(book.furthest(3), Some(Standing::Ended));
+    }
 
     #[test]
     fn what_may_be_astray_is_remembered_until_the_release() {
