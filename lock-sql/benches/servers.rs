@@ -26,7 +26,7 @@ use lock_core::{
     Attempt, Backend as _, Claim, ClaimId, FencingToken, HolderInfo, Intent, LockClient, LockKind, LockName, Namespace,
 };
 use lock_sql::{ServerConfig, SqlBackend};
-use sqlx::{MySqlPool, PgPool, mysql::MySqlPoolOptions, postgres::PgPoolOptions};
+use sqlx::{MySqlPool, PgPool, mysql::MySqlPoolOptions, pool::PoolConnection, postgres::PgPoolOptions};
 use tokio::runtime::Builder;
 
 /// Pairs of one way before it is the next one's turn.
@@ -39,6 +39,12 @@ const CONNECTIONS: u32 = 8;
 enum Raw {
     Postgres(PgPool),
     Mysql(MySqlPool),
+}
+
+/// One of its connections.
+enum Connection {
+    Postgres(PoolConnection<sqlx::Postgres>),
+    Mysql(PoolConnection<sqlx::MySql>),
 }
 
 /// One database.
@@ -74,9 +80,11 @@ async fn all() {
 
 /// One after the other, 32 at once, and again with a million rows.
 async fn measure(place: &Place) {
+    // The first makes the tables; then nobody looks for idle rows while the rest is measured.
+    place.backend().await;
+    place.raw.prepare().await;
     let backend = place.backend().await;
     let client = LockClient::builder(place.backend().await).build().expect("a client");
-    place.raw.prepare().await;
     let mut few = Duration::ZERO;
     for rows in [1_000, 1_000_000] {
         place.raw.fill(rows).await;
@@ -92,10 +100,12 @@ async fn measure(place: &Place) {
 
 async fn alone(place: &Place, backend: &SqlBackend, client: &LockClient, rows: u64) -> Duration {
     let mut taken = [recorder(), recorder(), recorder()];
+    // Each way has one connection.
+    let mut raw = place.raw.connection().await;
     let begun = Instant::now();
     while begun.elapsed() < LIMIT {
         for _ in 0..TURN {
-            record(&mut taken[0], place.raw.pair("raw")).await;
+            record(&mut taken[0], raw.pair("raw")).await;
         }
         for _ in 0..TURN {
             record(&mut taken[1], backend_pair(backend, "backend")).await;
@@ -119,7 +129,7 @@ async fn together(place: &Place, backend: &Arc<SqlBackend>, client: &LockClient)
     let mut rates = [0.0; 3];
     // In turns, twice, so that noise meets all of them.
     for _ in 0..2 {
-        rates[0] += rate(async |name: String| place.raw.pair(&name).await).await;
+        rates[0] += rate(async |name: String| place.raw.connection().await.pair(&name).await).await;
         rates[1] += rate(async |name: String| backend_pair(backend, &name).await).await;
         rates[2] += rate(async |name: String| client_pair(client, &name).await).await;
     }
@@ -199,33 +209,26 @@ const MY_CLAIM: &str = include_str!("../sql/claim.mysql.sql");
 const MY_RELEASE: &str = include_str!("../sql/release.mysql.sql");
 
 impl Raw {
-    /// The sessions' settings are the backend's.
+    /// The sessions' settings are the backend's, and no sweep is due.
     async fn prepare(&self) {
-        if let Raw::Mysql(pool) = self {
-            sqlx::query("SET GLOBAL TRANSACTION ISOLATION LEVEL READ COMMITTED").execute(pool).await.expect("settings");
+        match self {
+            Raw::Postgres(pool) => {
+                let swept = "UPDATE leasehold_schema SET swept = (extract(EPOCH FROM now()) * 1000000)::bigint";
+                sqlx::query(swept).execute(pool).await.expect("rights");
+            }
+            Raw::Mysql(pool) => {
+                let settings = "SET GLOBAL TRANSACTION ISOLATION LEVEL READ COMMITTED";
+                sqlx::query(settings).execute(pool).await.expect("settings");
+                let swept = "UPDATE leasehold_schema SET swept = UNIX_TIMESTAMP() * 1000000";
+                sqlx::query(swept).execute(pool).await.expect("rights");
+            }
         }
     }
 
-    async fn pair(&self, name: &str) {
-        let owner = ClaimId::random().as_u128().to_be_bytes();
+    async fn connection(&self) -> Connection {
         match self {
-            Raw::Postgres(pool) => {
-                let key = |sql| sqlx::query(sql).bind(b"".as_slice()).bind("lock").bind(name.as_bytes()).bind(0_i64);
-                let claim = key(PG_CLAIM).bind(owner.as_slice()).bind(30_000_000_i64).bind(0_i64);
-                let claim = claim.bind("here").bind(1_i64).bind(None::<&str>);
-                assert_eq!(claim.fetch_all(pool).await.expect("claimed").len(), 1);
-                let release = key(PG_RELEASE).bind(owner.as_slice()).bind("channel");
-                assert_eq!(release.fetch_all(pool).await.expect("released").len(), 1);
-            }
-            Raw::Mysql(pool) => {
-                let key =
-                    |sql| sqlx::query(sql).bind(b"".as_slice()).bind(b"lock".as_slice()).bind(name.as_bytes()).bind(0);
-                let claim = key(MY_CLAIM).bind(owner.as_slice()).bind(0_i64).bind(30_000_000_i64);
-                let claim = claim.bind("here").bind(1).bind(None::<&str>).bind(30_000_000_i64).bind(30_000_000_i64);
-                assert!(claim.execute(pool).await.expect("claimed").last_insert_id() > 0);
-                let release = key(MY_RELEASE).bind(owner.as_slice());
-                assert_eq!(release.execute(pool).await.expect("released").last_insert_id(), 2);
-            }
+            Raw::Postgres(pool) => Connection::Postgres(pool.acquire().await.expect("a connection")),
+            Raw::Mysql(pool) => Connection::Mysql(pool.acquire().await.expect("a connection")),
         }
     }
 
@@ -261,6 +264,31 @@ impl Raw {
                 let sql = "SELECT CAST(VARIABLE_VALUE AS SIGNED) FROM information_schema.GLOBAL_STATUS
                     WHERE VARIABLE_NAME = 'QUESTIONS'";
                 sqlx::query_scalar(sql).fetch_one(pool).await.expect("statistics")
+            }
+        }
+    }
+}
+
+impl Connection {
+    async fn pair(&mut self, name: &str) {
+        let owner = ClaimId::random().as_u128().to_be_bytes();
+        match self {
+            Connection::Postgres(connection) => {
+                let key = |sql| sqlx::query(sql).bind(b"".as_slice()).bind("lock").bind(name.as_bytes()).bind(0_i64);
+                let claim = key(PG_CLAIM).bind(owner.as_slice()).bind(30_000_000_i64).bind(0_i64);
+                let claim = claim.bind("here").bind(1_i64).bind(None::<&str>);
+                assert_eq!(claim.fetch_all(&mut **connection).await.expect("claimed").len(), 1);
+                let release = key(PG_RELEASE).bind(owner.as_slice()).bind("channel");
+                assert_eq!(release.fetch_all(&mut **connection).await.expect("released").len(), 1);
+            }
+            Connection::Mysql(connection) => {
+                let key =
+                    |sql| sqlx::query(sql).bind(b"".as_slice()).bind(b"lock".as_slice()).bind(name.as_bytes()).bind(0);
+                let claim = key(MY_CLAIM).bind(owner.as_slice()).bind(0_i64).bind(30_000_000_i64);
+                let claim = claim.bind("here").bind(1).bind(None::<&str>).bind(30_000_000_i64).bind(30_000_000_i64);
+                assert!(claim.execute(&mut **connection).await.expect("claimed").last_insert_id() > 0);
+                let release = key(MY_RELEASE).bind(owner.as_slice());
+                assert_eq!(release.execute(&mut **connection).await.expect("released").last_insert_id(), 2);
             }
         }
     }

@@ -48,7 +48,8 @@ pub(crate) fn id_bytes(claim: ClaimId) -> Vec<u8> {
     claim.as_u128().to_be_bytes().to_vec()
 }
 
-/// Reads what `claim` answers with.
+/// Reads what `claim` answers with, where a database has RETURNING.
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
 pub(crate) fn claimed_row<R: Row>(row: &R) -> Result<ClaimedRow, sqlx::Error>
 where
     usize: ColumnIndex<R>,

@@ -172,10 +172,13 @@ pub(crate) async fn connect(url: &str) -> Outcome<MySqlConnection> {
     MySqlConnection::connect(url).await.map_err(|error| Stop::broken(error.to_string()))
 }
 
+/// A server's URL, and its process where that is ours.
+type Reached = (String, Option<Arc<MariaProcess>>);
+
 /// The server that a suite runs against: one for all cases, started by the first, and private ones.
 #[derive(Debug, Default)]
 pub(crate) struct Maria {
-    shared: OnceLock<Result<(String, Option<Arc<MariaProcess>>), String>>,
+    shared: OnceLock<Result<Reached, String>>,
     private: bool,
 }
 
@@ -188,7 +191,7 @@ impl Maria {
         Ok(Maria::default())
     }
 
-    fn shared(&self) -> Outcome<&(String, Option<Arc<MariaProcess>>)> {
+    fn shared(&self) -> Outcome<&Reached> {
         let start = || match std::env::var(URL) {
             Ok(url) if !self.private => Ok((url, None)),
             _ => MariaProcess::start(&[])

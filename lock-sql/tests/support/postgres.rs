@@ -215,10 +215,13 @@ pub(crate) async fn connect(url: &str) -> Outcome<PgConnection> {
     PgConnection::connect(url).await.map_err(|error| Stop::broken(error.to_string()))
 }
 
+/// A server's URL, and its process where that is ours.
+type Reached = (String, Option<Arc<PgProcess>>);
+
 /// The server that a suite runs against: one for all cases, started by the first, and private ones.
 #[derive(Debug, Default)]
 pub(crate) struct Pg {
-    shared: OnceLock<Result<(String, Option<Arc<PgProcess>>), String>>,
+    shared: OnceLock<Result<Reached, String>>,
     private: bool,
 }
 
@@ -231,7 +234,7 @@ impl Pg {
         Ok(Pg::default())
     }
 
-    fn shared(&self) -> Outcome<&(String, Option<Arc<PgProcess>>)> {
+    fn shared(&self) -> Outcome<&Reached> {
         let start = || match std::env::var(URL) {
             Ok(url) if !self.private => Ok((url, None)),
             _ => PgProcess::start(&[])
