@@ -9,6 +9,7 @@ use lock_core::{
 };
 
 use crate::{
+    capabilities,
     config::SqliteConfig,
     dialect::{ClaimRow, Dialect, Key, WasInForce},
     rows::{HolderRow, records},
@@ -26,6 +27,12 @@ pub struct SqlBackend {
 }
 
 impl SqlBackend {
+    /// What an SQLite file promises, without opening one.
+    #[must_use]
+    pub fn sqlite_capabilities() -> Capabilities {
+        capabilities::of_sqlite()
+    }
+
     /// Opens the SQLite file of `config`, and creates it where it is missing. Its directory must exist.
     ///
     /// All backends of one file in one process share one connection, with the settings of the one that was first.

@@ -5,7 +5,7 @@ use std::{borrow::Cow, time::Duration};
 use lock_core::{Capabilities, Verdict, Verdicts};
 
 /// What an SQLite file promises to the processes of its host.
-pub(crate) fn sqlite() -> Capabilities {
+pub(crate) fn of_sqlite() -> Capabilities {
     let mut promised = Capabilities::new("sqlite");
     // SQLite's clock has milliseconds: a grant may be counted from up to one before it was written, and be found to
     // have run out up to one later.
@@ -19,8 +19,8 @@ pub(crate) fn sqlite() -> Capabilities {
 
 fn exclusion() -> Verdicts {
     let mut across = Verdicts::default();
-    // The guard ends by itself; what the program does without asking it, only a token stops.
-    across.client_pause = condition("the work asks its guard, or the resource checks the fencing token");
+    // The guard ends by itself; what a paused program had begun, only a token stops.
+    across.client_pause = condition("the resource checks the fencing token");
     // The processes of one host are all there are, so that whoever held a lock died with the host: a power cut may
     // forget their last claims, and no claim of the living.
     across.server_restart = Verdict::Yes;

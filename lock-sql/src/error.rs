@@ -66,18 +66,20 @@ impl Fault {
     fn sentence(self, path: &Path, said: &str) -> String {
         let path = path.display();
         match self {
-            Fault::Busy => format!("lock store {path} is kept locked by another program ({said}); end its transaction"),
-            Fault::Full => format!("lock store {path} is full ({said}); make room on its disk"),
-            Fault::ReadOnly => format!("lock store {path} is read-only ({said}); make it and its directory writable"),
-            Fault::Unusable => format!("lock store {path} is no usable SQLite database ({said}); name another file"),
+            Fault::Busy => {
+                format!("sqlite file {path} is kept locked by another program ({said}); end its transaction")
+            }
+            Fault::Full => format!("sqlite file {path} is full ({said}); make room on its disk"),
+            Fault::ReadOnly => format!("sqlite file {path} is read-only ({said}); make it and its directory writable"),
+            Fault::Unusable => format!("sqlite file {path} is no usable SQLite database ({said}); name another file"),
             Fault::CannotOpen => {
                 format!(
-                    "lock store {path} cannot be opened ({said}); check the permissions of the file and its directory"
+                    "sqlite file {path} cannot be opened ({said}); check the permissions of the file and its directory"
                 )
             }
-            Fault::Io => format!("lock store {path} failed to read or write ({said}); check its disk"),
-            Fault::NoConnection => format!("lock store {path} lost its connection ({said}); it is opened anew"),
-            Fault::Refused => format!("lock store {path} refused a statement ({said})"),
+            Fault::Io => format!("sqlite file {path} failed to read or write ({said}); check its disk"),
+            Fault::NoConnection => format!("sqlite file {path} lost its connection ({said}); it is opened anew"),
+            Fault::Refused => format!("sqlite file {path} refused a statement ({said})"),
         }
     }
 }

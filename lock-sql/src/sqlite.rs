@@ -51,7 +51,7 @@ impl Sqlite {
         let path = open::locate(config.path())?;
         let store = registry::store(path, config.limits());
         // From here on dropping gives the share back.
-        let share = Sqlite { store, capabilities: capabilities::sqlite(), closed: AtomicBool::new(false) };
+        let share = Sqlite { store, capabilities: capabilities::of_sqlite(), closed: AtomicBool::new(false) };
         share.store.open().await?;
         Ok(share)
     }

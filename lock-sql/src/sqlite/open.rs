@@ -61,7 +61,7 @@ pub(crate) struct Opened {
 ///
 /// `Config` for a path that can be no store's, `Refused` for one where no file can be.
 pub(crate) fn locate(given: &Path) -> Result<PathBuf, BackendError> {
-    let config = |what: &str| BackendError::new(BackendErrorKind::Config, format!("lock store {given:?} {what}"));
+    let config = |what: &str| BackendError::new(BackendErrorKind::Config, format!("sqlite file {given:?} {what}"));
     let Some(name) = given.file_name() else {
         return Err(config("names no file; give the path of one, such as locks.db"));
     };
@@ -74,10 +74,10 @@ pub(crate) fn locate(given: &Path) -> Result<PathBuf, BackendError> {
     let given_shown = given.display();
     match fs::metadata(given) {
         Ok(file) if file.is_dir() => {
-            Err(BackendError::refused(format!("lock store {given_shown} is a directory; name a file in it")))
+            Err(BackendError::refused(format!("sqlite file {given_shown} is a directory; name a file in it")))
         }
         Ok(file) if !file.is_file() => {
-            Err(BackendError::refused(format!("lock store {given_shown} is not a regular file; name one")))
+            Err(BackendError::refused(format!("sqlite file {given_shown} is not a regular file; name one")))
         }
         Ok(_) => fs::canonicalize(given).map_err(|error| unreachable(given, error)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -96,12 +96,12 @@ fn unreachable(given: &Path, error: io::Error) -> BackendError {
     let given = given.display();
     let sentence = match error.kind() {
         io::ErrorKind::NotFound => {
-            format!("lock store {given} cannot be created: its directory does not exist; create it")
+            format!("sqlite file {given} cannot be created: its directory does not exist; create it")
         }
         io::ErrorKind::NotADirectory => {
-            format!("lock store {given} cannot be opened: a part of its path is no directory")
+            format!("sqlite file {given} cannot be opened: a part of its path is no directory")
         }
-        _ => format!("lock store {given} cannot be opened: {error}; check the permissions on its path"),
+        _ => format!("sqlite file {given} cannot be opened: {error}; check the permissions on its path"),
     };
     BackendError::refused(sentence).with_source(error)
 }
@@ -112,7 +112,7 @@ pub(crate) async fn open(path: &Path, limits: &Limits) -> Result<Opened, OpenErr
     let mode: String = sqlx::query_scalar("PRAGMA journal_mode = WAL").fetch_one(&mut connection).await?;
     if mode != "wal" {
         return Err(OpenError::Refused(format!(
-            "lock store {} cannot have a write-ahead log, only {mode}; put it on a local disk and make it writable",
+            "sqlite file {} cannot have a write-ahead log, only {mode}; put it on a local disk and make it writable",
             path.display()
         )));
     }
@@ -150,15 +150,15 @@ async fn check_version(path: &Path, connection: &mut SqliteConnection) -> Result
     let rows = sqlx::query(STATE).bind(sweep::PERIOD_US).fetch_all(connection).await?;
     let path = path.display();
     let Some(row) = rows.first() else {
-        return Err(OpenError::Refused(format!("lock store {path} has lost its schema version; name another file")));
+        return Err(OpenError::Refused(format!("sqlite file {path} has lost its schema version; name another file")));
     };
     match row.try_get(0)? {
         VERSION => Ok(row.try_get::<i64, _>(1)? == 1),
         newer @ VERSION.. => Err(OpenError::Refused(format!(
-            "lock store {path} has schema version {newer}, and this version of leasehold knows {VERSION}; upgrade leasehold"
+            "sqlite file {path} has schema version {newer}, and this version of leasehold knows {VERSION}; upgrade leasehold"
         ))),
         other => Err(OpenError::Refused(format!(
-            "lock store {path} has schema version {other}, which never was; leasehold knows {VERSION}; name another file"
+            "sqlite file {path} has schema version {other}, which never was; leasehold knows {VERSION}; name another file"
         ))),
     }
 }

@@ -6,7 +6,7 @@ use std::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use lock_core::{BackendError, reexport::futures_util::TryStreamExt as _};
@@ -26,6 +26,9 @@ use crate::{
 /// How long to wait before a file that others had locked is opened again.
 const OPEN_AGAIN_AFTER: Duration = Duration::from_millis(5);
 
+/// How often to look whether the path still leads to the file. Looking costs a twentieth of an acquire and release.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
 /// A file, opened by the first call that needs it and again whenever its connection has ended.
 ///
 /// **A dropped call** leaves the connection as it is. The connection has a thread that takes statements from a queue
@@ -43,6 +46,19 @@ pub(crate) struct Store {
 struct Connected {
     connection: SqliteConnection,
     file: Option<FileId>,
+    looked_at: Instant,
+}
+
+impl Connected {
+    /// Whether the path leads to another file by now, or to none. Looks from time to time.
+    fn is_elsewhere(&mut self, path: &Path) -> bool {
+        let now = Instant::now();
+        if now.duration_since(self.looked_at) < LOOK_EVERY {
+            return false;
+        }
+        self.looked_at = now;
+        self.file != FileId::of(path)
+    }
 }
 
 impl Store {
@@ -91,7 +107,7 @@ impl Store {
                 || {
                     let path = self.path.display();
                     BackendError::unavailable(format!(
-                        "lock store {path} was not opened within {limit:?}; check its disk"
+                        "sqlite file {path} was not opened within {limit:?}; check its disk"
                     ))
                 },
                 |busy| self.open_error(busy),
@@ -153,7 +169,7 @@ impl Store {
     async fn slot(&self) -> Result<MutexGuard<'_, Option<Connected>>, BackendError> {
         let mut slot = self.connection.lock().await;
         if self.shares.load(Ordering::Acquire) == 0 {
-            return Err(BackendError::unavailable(format!("lock store {} was closed", self.path.display())));
+            return Err(BackendError::unavailable(format!("sqlite file {} was closed", self.path.display())));
         }
         self.connected(&mut slot).await.map_err(|error| self.open_error(error))?;
         Ok(slot)
@@ -162,7 +178,7 @@ impl Store {
     /// Opens the file if there is no connection, or if the path leads to another file by now.
     async fn connected<'s>(&self, slot: &'s mut Option<Connected>) -> Result<&'s mut Connected, OpenError> {
         // A deleted file could be written for ever without anyone to see it, and would exclude nobody.
-        if slot.as_ref().is_some_and(|connected| connected.file != FileId::of(&self.path)) {
+        if slot.as_mut().is_some_and(|connected| connected.is_elsewhere(&self.path)) {
             tracing::warn!(path = %self.path.display(), "the lock store was replaced by another file; opening that");
             *slot = None;
         }
@@ -171,7 +187,11 @@ impl Store {
             None => {
                 let opened = open::open(&self.path, &self.limits).await?;
                 self.schedule.set(opened.sweep_is_due);
-                Ok(slot.insert(Connected { connection: opened.connection, file: opened.file }))
+                Ok(slot.insert(Connected {
+                    connection: opened.connection,
+                    file: opened.file,
+                    looked_at: Instant::now(),
+                }))
             }
         }
     }
@@ -215,4 +235,25 @@ async fn read(connection: &mut SqliteConnection, statement: Statement<'_>) -> Re
         }
     }
     Ok(answer)
+}
+
+#[cfg(test)]
+mod tests {
+    use sqlx::{ConnectOptions as _, sqlite::SqliteConnectOptions};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_commit_that_fails_is_an_error_though_the_row_came_first() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let options = SqliteConnectOptions::new().filename(directory.path().join("a.db")).create_if_missing(true);
+        let mut connection = options.connect().await.expect("the file opens");
+        sqlx::raw_sql("CREATE TABLE t (x INTEGER)").execute(&mut connection).await.expect("a table");
+        connection.lock_handle().await.expect("the handle").set_commit_hook(|| false);
+
+        let insert = || sqlx::query("INSERT INTO t VALUES (1) RETURNING x");
+        // This is why one row is not enough: it is there before the commit, and the commit's failure comes behind it.
+        assert!(insert().fetch_optional(&mut connection).await.expect("a row all the same").is_some());
+        assert!(read(&mut connection, insert()).await.is_err());
+    }
 }

@@ -4,7 +4,7 @@ use std::{
     future::Future,
     pin::pin,
     sync::Arc,
-    task::{Context, Poll, Waker},
+    task::{Context, Waker},
     time::Duration,
 };
 
@@ -17,7 +17,7 @@ use crate::{LEASE, Place, claim, granted};
 async fn poll_and_drop<F: Future>(future: F, polls: usize, moment: Duration) -> bool {
     let mut future = pin!(future);
     for _ in 0..polls {
-        if let Poll::Ready(_) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        if future.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready() {
             return true;
         }
         tokio::time::sleep(moment).await;

@@ -10,7 +10,7 @@ use crate::{Place, claim, granted};
 async fn refused(config: &SqliteConfig) -> BackendError {
     let error = SqlBackend::sqlite(config).await.expect_err("no store");
     let text = error.to_string();
-    assert!(text.starts_with("lock store "), "{text}");
+    assert!(text.starts_with("sqlite file "), "{text}");
     assert!(text.contains(&config.path().display().to_string()), "{text}");
     error
 }

@@ -1,6 +1,6 @@
 //! A file that is deleted or replaced under an open store.
 
-use std::fs;
+use std::{fs, time::Duration};
 
 use lock_core::{Backend as _, Extension, Release};
 
@@ -19,6 +19,8 @@ async fn a_deleted_store_is_made_again_and_shared_with_those_who_come() {
     let lost = claim("job");
     granted(&backend, &lost).await;
     delete(&place);
+    // The store looks every 50 ms whether its path leads elsewhere.
+    tokio::time::sleep(Duration::from_millis(60)).await;
 
     // Another process would open the path, and so must this one.
     assert_eq!(backend.extend(&lost, LEASE).await.expect("extend"), Extension::NotHeld);

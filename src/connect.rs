@@ -1,0 +1,66 @@
+//! From a URL or a configuration to a client.
+
+use lock_core::{Error, ErrorKind, LockClient};
+
+use crate::Config;
+
+/// Connects to the store that a URL names.
+///
+/// - `memory:` is one store for the whole process.
+/// - `sqlite:PATH` is a file on a local disk, made where it is missing; its directory must exist. The path is relative,
+///   or absolute as in `sqlite:/var/lib/shop/locks.db` and `sqlite:///var/lib/shop/locks.db`. In it `%`, `?` and `#`
+///   are written `%25`, `%3F` and `%23`.
+///
+/// Options follow a `?`, parted by `&`, each at most once. Durations are written `500ms`, `30s`, `1h30m`.
+///
+/// | option | meaning | unless given |
+/// |---|---|---|
+/// | `namespace` | where the client's names live: at most 64 bytes | empty |
+/// | `lease` | how long a lock outlives its holder | `30s` |
+/// | `wait` | how long `acquire` waits; `0s` is one attempt | without limit |
+/// | `connect_timeout` | how long connecting may take | `5s` |
+/// | `request_timeout` | how long one call to the store may take | a third of the lock's lease, at most `5s` |
+/// | `fence_base` | added to every fencing token | `0` |
+/// | `max_connections` | on SQL stores: how many connections; SQLite has one per file and process, so it takes only `1` | |
+/// | `max_page_count` | on SQLite: how many pages of 4 KiB the file may grow to | without limit |
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), leasehold::Error> {
+/// let client = leasehold::connect("memory:?namespace=shop&lease=10s&wait=2s").await?;
+/// assert_eq!(client.namespace(), "shop");
+/// let error = leasehold::connect("memory:?leese=10s").await.unwrap_err();
+/// assert_eq!(error.kind(), leasehold::ErrorKind::Config);
+/// # Ok(()) }
+/// ```
+///
+/// # Errors
+///
+/// `Config` for a URL that is wrong, that has an unknown option or a bad value, or whose store is not compiled in.
+/// `Unavailable` if the store does not answer within the time to connect. `Backend` if it refuses: for `sqlite:` a file
+/// that is a directory, read-only, corrupt or of a newer schema, or a directory that is missing.
+///
+/// # Cancel safety
+///
+/// If it is dropped, nothing stays open.
+pub async fn connect(url: &str) -> Result<LockClient, Error> {
+    connect_config(&Config::from_url(url)?).await
+}
+
+/// Connects to the store that a configuration names.
+///
+/// # Errors
+///
+/// Those of [`connect`].
+///
+/// # Cancel safety
+///
+/// If it is dropped, nothing stays open.
+pub async fn connect_config(config: &Config) -> Result<LockClient, Error> {
+    let builder = config.store.connect(&config.options).await?;
+    // What is out of range was set in the configuration, so that is where it is wrong.
+    config.options.apply(builder).build().map_err(|error| match error.kind() {
+        ErrorKind::InvalidInput => Error::new(ErrorKind::Config, error.to_string()),
+        _ => error,
+    })
+}

@@ -1,0 +1,98 @@
+//! The options that URLs and TOML tables have in common: one name, one text, one meaning.
+
+use std::time::Duration;
+
+use lock_core::{ClientBuilder, Error, Namespace};
+
+use crate::scheme::{Scheme, config};
+
+/// The options of a configuration, checked.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Options {
+    pub(crate) namespace: Option<String>,
+    pub(crate) lease: Option<Duration>,
+    pub(crate) wait: Option<Duration>,
+    pub(crate) connect_timeout: Option<Duration>,
+    pub(crate) request_timeout: Option<Duration>,
+    pub(crate) fence_base: Option<u64>,
+    pub(crate) max_connections: Option<u32>,
+    pub(crate) max_page_count: Option<u32>,
+}
+
+impl Options {
+    /// Reads one option.
+    ///
+    /// # Errors
+    ///
+    /// `Config` for an option that this scheme does not have, for one that was read before, and for a bad value.
+    pub(crate) fn set(&mut self, scheme: Scheme, key: &str, value: &str) -> Result<(), Error> {
+        if !scheme.options().contains(&key) {
+            let (prefix, known) = (scheme.prefix(), scheme.options().join(", "));
+            return Err(config(format!("unknown option {key:?} of store {prefix}; the known ones are {known}")));
+        }
+        match key {
+            "namespace" => once(&mut self.namespace, key, namespace(value)?),
+            "lease" => once(&mut self.lease, key, positive(key, value)?),
+            "wait" => once(&mut self.wait, key, duration(key, value)?),
+            "connect_timeout" => once(&mut self.connect_timeout, key, positive(key, value)?),
+            "request_timeout" => once(&mut self.request_timeout, key, positive(key, value)?),
+            "fence_base" => once(&mut self.fence_base, key, number(key, value, 0, u64::MAX)?),
+            // SQLite writes through one connection; more would only wait for each other.
+            "max_connections" => once(&mut self.max_connections, key, number(key, value, 1, 1)?),
+            "max_page_count" => once(&mut self.max_page_count, key, number(key, value, 1, u32::MAX)?),
+            _ => unreachable!("every option of a scheme is read above"),
+        }
+    }
+
+    /// A client's builder with these options.
+    pub(crate) fn apply(&self, mut builder: ClientBuilder) -> ClientBuilder {
+        if let Some(namespace) = &self.namespace {
+            builder = builder.namespace(namespace);
+        }
+        if let Some(lease) = self.lease {
+            builder = builder.lease(lease);
+        }
+        if let Some(limit) = self.request_timeout {
+            builder = builder.request_timeout(limit);
+        }
+        builder.wait(self.wait).fence_base(self.fence_base.unwrap_or_default())
+    }
+}
+
+fn once<T>(slot: &mut Option<T>, key: &str, value: T) -> Result<(), Error> {
+    if slot.replace(value).is_some() {
+        return Err(config(format!("option {key} is given twice; leave one of them")));
+    }
+    Ok(())
+}
+
+fn namespace(value: &str) -> Result<String, Error> {
+    Namespace::new(value).map_err(|error| config(error.to_string()))?;
+    Ok(value.to_owned())
+}
+
+fn duration(key: &str, value: &str) -> Result<Duration, Error> {
+    humantime::parse_duration(value).map_err(|error| {
+        config(format!("option {key}={value} is no duration ({error}); write it as 500ms, 30s or 1h30m"))
+    })
+}
+
+fn positive(key: &str, value: &str) -> Result<Duration, Error> {
+    let duration = duration(key, value)?;
+    if duration.is_zero() {
+        return Err(config(format!("option {key}={value} is out of range: it must be longer than zero")));
+    }
+    Ok(duration)
+}
+
+fn number<T>(key: &str, value: &str, min: T, max: T) -> Result<T, Error>
+where
+    T: std::str::FromStr + PartialOrd + std::fmt::Display,
+{
+    let number = value.parse().ok().filter(|number| (&min..=&max).contains(&number));
+    number.ok_or_else(|| {
+        let range =
+            if min == max { format!("only {min} is") } else { format!("whole numbers from {min} to {max} are") };
+        config(format!("option {key}={value} is out of range: {range} allowed"))
+    })
+}

@@ -1,0 +1,93 @@
+//! The stores that a configuration can name, and how each is reached.
+
+use std::sync::LazyLock;
+
+use lock_core::{Capabilities, ClientBuilder, Error, LockClient, MemoryBackend};
+
+use crate::{
+    options::Options,
+    scheme::{Scheme, config},
+};
+
+/// The store of `memory:`. One for the whole process, as a server would be.
+static MEMORY: LazyLock<MemoryBackend> = LazyLock::new(MemoryBackend::new);
+
+/// A store and where it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Store {
+    Memory,
+    #[cfg(feature = "sqlite")]
+    Sqlite(std::path::PathBuf),
+}
+
+impl Store {
+    /// The store at this place, which is what a URL has between its scheme and its options.
+    ///
+    /// # Errors
+    ///
+    /// `Config` for a place where such a store cannot be.
+    pub(crate) fn parse(scheme: Scheme, place: &str) -> Result<Self, Error> {
+        match scheme {
+            Scheme::Memory if matches!(place, "" | "//") => Ok(Store::Memory),
+            Scheme::Memory => Err(config("store memory: takes no path; there is one such store in a process")),
+            #[cfg(feature = "sqlite")]
+            Scheme::Sqlite => sqlite_path(place).map(Store::Sqlite),
+        }
+    }
+
+    /// Connects, and gives a builder of clients.
+    pub(crate) async fn connect(&self, options: &Options) -> Result<ClientBuilder, Error> {
+        match self {
+            Store::Memory => {
+                check_lease(options, lock_core::Backend::capabilities(&*MEMORY))?;
+                Ok(LockClient::builder(MEMORY.clone()))
+            }
+            #[cfg(feature = "sqlite")]
+            Store::Sqlite(path) => {
+                check_lease(options, &lock_sql::SqlBackend::sqlite_capabilities())?;
+                Ok(LockClient::builder(lock_sql::SqlBackend::sqlite(&sqlite_config(path, options)).await?))
+            }
+        }
+    }
+}
+
+/// Refuses a lease that the store does not give before anything is opened or created (L15).
+fn check_lease(options: &Options, store: &Capabilities) -> Result<(), Error> {
+    match options.lease {
+        Some(lease) if lease > store.lease_max => Err(config(format!(
+            "option lease={} is out of range: {} gives at most {}",
+            humantime::format_duration(lease),
+            store.store,
+            humantime::format_duration(store.lease_max)
+        ))),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(feature = "sqlite")]
+fn sqlite_path(place: &str) -> Result<std::path::PathBuf, Error> {
+    let path = place.strip_prefix("//").unwrap_or(place);
+    let decoded = crate::text::decode(path).ok_or_else(|| {
+        config(format!("path {path:?} of store sqlite: is not percent-encoded UTF-8; write % as %25"))
+    })?;
+    if decoded.is_empty() {
+        return Err(config("store sqlite: names no file; write it as sqlite:PATH"));
+    }
+    Ok(decoded.into())
+}
+
+#[cfg(feature = "sqlite")]
+fn sqlite_config(path: &std::path::Path, options: &Options) -> lock_sql::SqliteConfig {
+    let mut config = lock_sql::SqliteConfig::new(path);
+    if let Some(limit) = options.connect_timeout {
+        config = config.connect_timeout(limit);
+    }
+    if let Some(limit) = options.request_timeout {
+        // A statement that waits for its turn for longer than its call may take holds up those behind it for nothing.
+        config = config.busy_timeout(limit.min(std::time::Duration::from_secs(1)));
+    }
+    match options.max_page_count {
+        Some(pages) => config.max_page_count(pages),
+        None => config,
+    }
+}
