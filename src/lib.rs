@@ -34,3 +34,8 @@ pub use connect::{connect, connect_config};
 pub use lock_core::*;
 #[cfg(feature = "sqlite")]
 pub use lock_sql::{SqlBackend, SqliteConfig};
+
+/// README's code compiles and runs.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -72,6 +72,10 @@ impl Case {
     }
 
     /// Runs it, without the runner's limit and without its look at what is left behind.
+    ///
+    /// # Errors
+    ///
+    /// Why it stopped before it had proved what it cites.
     pub async fn run(&self, world: World) -> Outcome {
         (self.run)(world).await
     }

@@ -38,6 +38,12 @@ pub trait Fixture: Debug + Send + Sync + 'static {
         Err(Stop::skipped("the fixture gives no store of a case's own"))
     }
 
+    /// A store for one case, where making one costs next to nothing, so that cases do not slow each other down. None
+    /// where all cases share the store.
+    async fn of_one_case(&self) -> Outcome<Option<Arc<dyn Fixture>>> {
+        Ok(None)
+    }
+
     /// How another process reaches this store, as text that [`Fixture::open`] takes there. None where no other process
     /// can, as with a store in memory.
     fn spec(&self) -> Option<String> {
@@ -77,9 +83,17 @@ pub trait Server: Debug + Send + Sync + 'static {
     }
 
     /// Stops the server's process; what is sent meanwhile waits in its buffers.
+    ///
+    /// # Errors
+    ///
+    /// When it is not running.
     fn pause(&self) -> Outcome;
 
     /// Lets a stopped server go on.
+    ///
+    /// # Errors
+    ///
+    /// When it is not running.
     fn resume(&self) -> Outcome;
 
     /// Cuts every client's connection, as an administrator can, and leaves the sessions behind them alone.

@@ -86,7 +86,7 @@ pub use log::Deliberate;
 pub use matrix::DIRECTORY as MATRIX;
 pub use oracle::{Blind, Key, Oracle, Seen, ThroughBackend, made_up};
 pub use outcome::{Failure, Outcome, Stop};
-pub use polls::{Fate, poll_n_then};
+pub use polls::{Fate, Left, poll_n_then};
 pub use process::{PrivateServer, Ready, Recipe, free_address};
 pub use run::{Verdict, run};
 pub use suite::{PARTIAL, Suite};

@@ -43,7 +43,8 @@ pub(crate) fn take(thread: &str) -> (String, Vec<String>) {
 
 /// What the current case has logged until now.
 pub(crate) fn so_far() -> String {
-    on_case_thread(|name| with_story(name, |story| String::from_utf8_lossy(&story.log).into_owned())).unwrap_or_default()
+    on_case_thread(|name| with_story(name, |story| String::from_utf8_lossy(&story.log).into_owned()))
+        .unwrap_or_default()
 }
 
 /// The current thread's name, for further threads of the same run.

@@ -37,8 +37,7 @@ impl PrivateServer {
     /// When it cannot be started, ends by itself, or does not answer within half a minute. The error shows its output.
     pub fn start(recipe: Recipe, ready: Ready) -> io::Result<Self> {
         let directory = tempfile::Builder::new().prefix("leasehold-test-").tempdir()?;
-        let server =
-            PrivateServer { child: Mutex::new(None), directory, address: free_address()?, recipe, ready };
+        let server = PrivateServer { child: Mutex::new(None), directory, address: free_address()?, recipe, ready };
         server.launch()?;
         Ok(server)
     }

@@ -68,7 +68,7 @@ pub fn run(case: &Case, fixture: &Arc<dyn Fixture>) -> Verdict {
 fn in_runtime(case: &Case, fixture: Arc<dyn Fixture>, thread: &str) -> Outcome {
     let runtime = runtime(thread)?;
     let outcome = runtime.block_on(async {
-        let world = World::of(fixture).await?;
+        let world = World::of(fixture.of_one_case().await?.unwrap_or(fixture)).await?;
         case.run(world.clone()).await?;
         left_behind(&world).await
     });

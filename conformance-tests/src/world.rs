@@ -74,6 +74,12 @@ impl World {
         self.bounds().short()
     }
 
+    /// A lease that a case has renewed.
+    #[must_use]
+    pub fn renewed(&self) -> Duration {
+        self.bounds().renewed()
+    }
+
     /// This case's namespace.
     #[must_use]
     pub fn namespace(&self) -> &Namespace {

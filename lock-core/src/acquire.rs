@@ -1,6 +1,11 @@
 //! One acquisition, from the first poll to the guard: the wait loop that is the same on every store (L9).
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    future::{Future as _, poll_fn},
+    pin::Pin,
+    sync::Arc,
+    time::Duration,
+};
 
 use crate::{
     Attempt, BackendError, Busy, Error, ErrorKind, Grant, Intent, LockGuard, LockName, LossPush, Queue, Wakes,
@@ -185,6 +190,10 @@ impl Acquisition<'_> {
             shared.end(&hold.fate);
             return Err(shared.closed_error());
         }
+        if let Some(place) = &self.place {
+            // A grant in time is an answer, for those behind as well.
+            place.update_standing(|standing| standing.answered(now));
+        }
         tracing::debug!(name = %self.request.name, token = %hold.token, waited = ?now.saturating_sub(self.started_at), "lock acquired");
         Ok(Some(hold))
     }
@@ -214,10 +223,13 @@ impl Acquisition<'_> {
                     self.rest(fate, busy, &mut poll).await?;
                 }
                 Err(error) if error.is_unknown() => {
-                    let until = self.shared.clock.now().saturating_add(retry.next());
-                    if until >= self.patience() {
+                    let now = self.shared.clock.now();
+                    // The last question comes just before the end and not a whole pause earlier: the store may be back.
+                    let last = self.patience().saturating_sub(RETRY.0);
+                    if now >= last {
                         return Err(self.unanswered(Some(error)));
                     }
+                    let until = now.saturating_add(retry.next()).min(last);
                     tracing::debug!(name = %self.request.name, %error, "the store did not answer; asking again");
                     self.expect_by(fate, until);
                     self.pause(until).await?;
@@ -301,9 +313,17 @@ impl Acquisition<'_> {
         let until = now.saturating_add(pause.max(Duration::from_millis(1)));
         let until = [Some(until), self.limit, self.last_look().filter(|look| *look > now)];
         let until = until.into_iter().flatten().min();
-        self.expect_by(fate, until.unwrap_or(now));
+        let due = until.unwrap_or(now);
+        self.expect_by(fate, due);
         tracing::trace!(name = %self.request.name, ?pause, "lock busy; waiting");
-        let changed = Entered::new(&self.shared.runtime, busy.changed);
+        let mut changed = Entered::new(&self.shared.runtime, busy.changed);
+        let changed = poll_fn(|cx| {
+            let changed = Pin::new(&mut changed);
+            match &self.place {
+                Some(place) => place.poll_changed(fate, due, changed, cx),
+                None => changed.poll(cx),
+            }
+        });
         let woken = async {
             match &self.place {
                 Some(place) => place.wake.notified().await,
@@ -365,14 +385,19 @@ impl Acquisition<'_> {
     /// Until when this acquisition waits for a store that does not answer (L9).
     fn patience(&self) -> Duration {
         let standing = self.standing();
-        let first = self.started_at.saturating_add(self.request.request_timeout);
+        let request_timeout = self.request.request_timeout;
         match (self.limit, standing.answered_at) {
-            _ if self.once => first,
-            (limit, None) => first.min(limit.unwrap_or(Duration::MAX)),
+            _ if self.once => self.started_at.saturating_add(request_timeout),
+            (limit, None) => {
+                // A head that has not asked yet says nothing of the store.
+                let asking = standing.asking_since.map(|since| since.max(self.started_at));
+                let first = asking.map_or(Duration::MAX, |since| since.saturating_add(request_timeout));
+                first.min(limit.unwrap_or(Duration::MAX))
+            }
             (Some(limit), Some(_)) => limit,
-            (None, Some(_)) => standing.asking_since.map_or(Duration::MAX, |since| {
-                since.saturating_add(self.request.lease.max(self.request.request_timeout))
-            }),
+            (None, Some(_)) => standing
+                .asking_since
+                .map_or(Duration::MAX, |since| since.saturating_add(self.request.lease.max(request_timeout))),
         }
     }
 

@@ -7,7 +7,9 @@ use tokio::sync::oneshot;
 use crate::{
     Attempt, Backend, BackendError, Extension, Intent, LockRecord, Release, Selector,
     fate::Fate,
+    hold::Hold,
     janitor::{Abroad, Janitor},
+    line::Reach,
     shared::Shared,
 };
 
@@ -64,19 +66,16 @@ impl Shared {
         Some(rx)
     }
 
-    /// Sends one extension.
-    pub(crate) async fn extension(
-        &self,
-        fate: &Fate,
-        lease: Duration,
-        request_timeout: Duration,
-    ) -> Answered<Extension> {
+    /// Sends one extension. None once the hold is lost or over.
+    pub(crate) async fn extension(&self, hold: &Hold, lease: Duration) -> Option<Answered<Extension>> {
+        let fate = &hold.fate;
+        let _under_way = Extending::begin(hold)?;
         fate.may_be_kept_until(self.clock.now().saturating_add(lease));
-        let answered = self.call(request_timeout, self.backend().extend(&fate.claim, lease)).await;
+        let answered = self.call(hold.request_timeout, self.backend().extend(&fate.claim, lease)).await;
         if let Ok(Extension::Extended(kept)) = &answered.result {
             fate.may_be_kept_until(self.clock.now().saturating_add(*kept));
         }
-        answered
+        Some(answered)
     }
 
     /// Sends one release.
@@ -100,6 +99,21 @@ impl Shared {
     }
 }
 
+/// Counts an extension out also when its task panics or is dropped with its runtime.
+struct Extending<'a>(&'a Hold);
+
+impl<'a> Extending<'a> {
+    fn begin(hold: &'a Hold) -> Option<Self> {
+        hold.begin_extension().then(|| Extending(hold))
+    }
+}
+
+impl Drop for Extending<'_> {
+    fn drop(&mut self) {
+        self.0.end_extension();
+    }
+}
+
 /// Counts an attempt out also when its task panics or is dropped with its runtime.
 struct UnderWay {
     shared: Arc<Shared>,
@@ -114,7 +128,14 @@ impl UnderWay {
         self.ended = true;
         let now = self.shared.clock.now();
         if self.fate.claim.intent == Intent::Wait {
-            self.shared.lines.call_ended(&self.fate, now);
+            // A grant that nobody takes comes too late, and that counts as unanswered (L9).
+            let answered = match outcome {
+                Some(Ok(Attempt::Busy(_))) => true,
+                Some(Err(error)) => !error.is_unknown(),
+                Some(Ok(Attempt::Granted(_))) | None => false,
+            };
+            let reach = if answered { Reach::Answered } else { Reach::Unanswered };
+            self.shared.lines.call_ended(&self.fate, reach, now);
         }
         if self.fate.end_attempt(outcome, self.shared.capabilities.queue, now) {
             self.shared.janitor.oblige(&self.fate, now);

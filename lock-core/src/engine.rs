@@ -274,9 +274,9 @@ async fn watch(shared: Arc<Shared>, hold: Arc<Hold>, mut hints: BoxStream<'stati
             return;
         }
         let lease = hold.check_lease(shared.shortest_lease());
-        let answered = shared.extension(&hold.fate, lease, hold.request_timeout).await;
-        if answered.result.is_ok() {
-            apply_extension(&shared, &hold, &answered, None);
+        match shared.extension(&hold, lease).await {
+            Some(answered) if answered.result.is_ok() => apply_extension(&shared, &hold, &answered, None),
+            _ => {}
         }
     }
 }

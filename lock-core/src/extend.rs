@@ -17,7 +17,10 @@ pub(crate) fn extend_hold(
     let task = (Arc::clone(shared), Arc::clone(hold));
     shared.runtime.spawn(async move {
         let (shared, hold) = task;
-        let answered = shared.extension(&hold.fate, lease, hold.request_timeout).await;
+        let Some(answered) = shared.extension(&hold, lease).await else {
+            let _ = tx.send(Ok(Extension::NotHeld));
+            return;
+        };
         apply_extension(&shared, &hold, &answered, by);
         // A caller that is gone has no use for the answer, and the hold has it already.
         let _ = tx.send(answered.result);

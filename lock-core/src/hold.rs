@@ -43,6 +43,8 @@ struct State {
     /// end of the lease is still watched.
     leaving: u32,
     renewal: Renewal,
+    /// Extensions under way.
+    extending: u32,
 }
 
 /// When to renew next.
@@ -103,6 +105,7 @@ impl Hold {
                 confirmed_at: sent_at,
                 failures: 0,
             },
+            extending: 0,
         };
         Arc::new(Hold {
             fate,
@@ -212,6 +215,40 @@ impl Hold {
         if sent_at >= state.renewal.confirmed_at {
             let next_at = next_renewal(sent_at, state.lease.min(kept));
             state.renewal = Renewal { next_at, confirmed_at: sent_at, failures: 0 };
+        }
+    }
+
+    /// An extension is about to be sent. False once the hold is over: nothing is sent after the release (L7).
+    pub(crate) fn begin_extension(&self) -> bool {
+        let mut state = self.state.lock();
+        let wanted = !state.over && state.loss.is_none();
+        if wanted {
+            state.extending += 1;
+        }
+        wanted
+    }
+
+    /// An extension has ended.
+    pub(crate) fn end_extension(&self) {
+        let last_of_all = {
+            let mut state = self.state.lock();
+            state.extending -= 1;
+            state.over && state.extending == 0
+        };
+        if last_of_all {
+            self.changed.notify_waiters();
+        }
+    }
+
+    /// Resolves when no extension is under way; none begins once the hold is over.
+    pub(crate) async fn extensions_ended(&self) {
+        loop {
+            let mut changed = std::pin::pin!(self.changed.notified());
+            changed.as_mut().enable();
+            if self.state.lock().extending == 0 {
+                return;
+            }
+            changed.await;
         }
     }
 

@@ -2,7 +2,12 @@
 
 use std::{
     collections::{BTreeMap, HashMap, hash_map::Entry},
-    sync::Arc,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context, Poll, Wake, Waker},
     time::Duration,
 };
 
@@ -42,6 +47,25 @@ struct Waiter {
     due: Duration,
     /// A call is under way, whose end sets the time that counts.
     asking: bool,
+    /// The store has woken the head, which has not been polled since.
+    woken: Arc<AtomicBool>,
+}
+
+/// Notes that the store woke a head, and wakes it: if nobody polls it, the line must know.
+struct HeadWaker {
+    woken: Arc<AtomicBool>,
+    task: Waker,
+}
+
+impl Wake for HeadWaker {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.woken.store(true, Ordering::Release);
+        self.task.wake_by_ref();
+    }
 }
 
 /// What the store last said of a name; the whole line shares it.
@@ -64,6 +88,13 @@ impl Standing {
     }
 }
 
+/// Whether a call reached the store, as far as anyone knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reach {
+    Answered,
+    Unanswered,
+}
+
 /// A waiter's place in its line. Dropping it lets the next step up.
 #[derive(Debug)]
 pub(crate) struct Place {
@@ -71,6 +102,7 @@ pub(crate) struct Place {
     name: LockName,
     ticket: u64,
     pub(crate) wake: Arc<Notify>,
+    woken: Arc<AtomicBool>,
 }
 
 impl Line {
@@ -92,27 +124,28 @@ impl Line {
         self.waiters.keys().next() == Some(&ticket)
     }
 
-    fn seat(&mut self, wake: Arc<Notify>, now: Duration) -> u64 {
+    fn seat(&mut self, wake: &Arc<Notify>, woken: &Arc<AtomicBool>, now: Duration) -> u64 {
         let ticket = self.next_ticket;
         self.next_ticket += 1;
-        self.waiters.insert(ticket, Waiter { wake, fate: None, due: now, asking: false });
+        let (wake, woken) = (Arc::clone(wake), Arc::clone(woken));
+        self.waiters.insert(ticket, Waiter { wake, fate: None, due: now, asking: false, woken });
         ticket
     }
 }
 
 impl Lines {
     pub(crate) fn join(&self, shared: &Arc<Shared>, name: &LockName, now: Duration) -> Place {
-        let wake = Arc::new(Notify::new());
+        let (wake, woken) = (Arc::new(Notify::new()), Arc::new(AtomicBool::new(false)));
         let mut lines = self.by_name.lock();
         let line = lines.entry(name.clone()).or_default();
-        let ticket = line.seat(Arc::clone(&wake), now);
+        let ticket = line.seat(&wake, &woken, now);
         let second = line.waiters.len() == 2;
         drop(lines);
         if second {
             // A head alone holds up nobody; from the second on, someone must see that it moves.
             shared.engine.mind_lines();
         }
-        Place { shared: Arc::clone(shared), name: name.clone(), ticket, wake }
+        Place { shared: Arc::clone(shared), name: name.clone(), ticket, wake, woken }
     }
 
     /// A claim on this name was removed: whoever is next in this process need not wait for the store to say so.
@@ -123,9 +156,15 @@ impl Lines {
         }
     }
 
-    /// The head's call has ended: it must take the answer now.
-    pub(crate) fn call_ended(&self, fate: &Arc<Fate>, now: Duration) {
-        if let Some(head) = self.by_name.lock().get_mut(&fate.claim.name).and_then(Line::head)
+    /// A call has ended. The line learns of an answer here, since a caller that is not polled tells it nothing; if the
+    /// head made the call, it must take the answer now.
+    pub(crate) fn call_ended(&self, fate: &Arc<Fate>, reach: Reach, now: Duration) {
+        let mut lines = self.by_name.lock();
+        let Some(line) = lines.get_mut(&fate.claim.name) else { return };
+        if reach == Reach::Answered {
+            line.standing.answered(now);
+        }
+        if let Some(head) = line.head()
             && head.fate.as_ref().is_some_and(|at_store| Arc::ptr_eq(at_store, fate))
         {
             head.due = now;
@@ -144,7 +183,11 @@ impl Lines {
         let mut minded = false;
         for line in self.by_name.lock().values_mut().filter(|line| line.waiters.len() > 1) {
             minded = true;
-            let Some(first) = line.waiters.first_entry() else { continue };
+            let Some(mut first) = line.waiters.first_entry() else { continue };
+            if !first.get().asking && first.get().woken.load(Ordering::Acquire) {
+                let due = &mut first.get_mut().due;
+                *due = (*due).min(now);
+            }
             if first.get().due.saturating_add(PATIENCE) > now {
                 continue;
             }
@@ -175,7 +218,7 @@ impl Place {
         let mut lines = self.shared.lines.by_name.lock();
         let line = lines.entry(self.name.clone()).or_default();
         if !line.waiters.contains_key(&self.ticket) {
-            self.ticket = line.seat(Arc::clone(&self.wake), now);
+            self.ticket = line.seat(&self.wake, &self.woken, now);
         }
         line.is_head(self.ticket)
     }
@@ -184,12 +227,28 @@ impl Place {
     pub(crate) fn asks(&self, fate: &Arc<Fate>, due: Duration) {
         // What was told before the question is in the answer.
         let _ = self.wake.notified().now_or_never();
+        self.woken.store(false, Ordering::Release);
         self.expect(fate, due, true);
     }
 
     /// The head rests, and will move by `due` at the latest if it is polled.
     pub(crate) fn rests(&self, fate: &Arc<Fate>, due: Duration) {
         self.expect(fate, due, false);
+    }
+
+    /// Polls the store's wake-up so that the line learns of it, also if this head is never polled again.
+    pub(crate) fn poll_changed(
+        &self,
+        fate: &Arc<Fate>,
+        due: Duration,
+        changed: Pin<&mut impl Future<Output = ()>>,
+        cx: &mut Context<'_>,
+    ) -> Poll<()> {
+        if self.woken.swap(false, Ordering::AcqRel) {
+            self.rests(fate, due);
+        }
+        let waker = Waker::from(Arc::new(HeadWaker { woken: Arc::clone(&self.woken), task: cx.waker().clone() }));
+        changed.poll(&mut Context::from_waker(&waker))
     }
 
     fn expect(&self, fate: &Arc<Fate>, due: Duration, asking: bool) {

@@ -6,8 +6,8 @@ use lock_core::{ErrorKind, LockClient, LockGuard, Renew};
 
 use super::{refused, taken};
 use crate::{
-    Fate, Fault, Faulty, Op, Outcome, Stop, World, bounds::NOISE, case::cases, ensure, ensure_eq, eventually,
-    polls::poll_n_then,
+    Fate, Fault, Faulty, Left, Op, Outcome, Stop, World, bounds::NOISE, case::cases, ensure, ensure_eq, eventually,
+    polls::poll_n_then, within,
 };
 
 cases! {
@@ -39,7 +39,11 @@ const ROADS: [Option<Fault>; 4] = [
 ];
 
 /// Runs `step` for every road, every way of leaving, and every number of polls until it says that it ended by itself.
-async fn at_every_poll(op: Op, mut step: impl AsyncFnMut(&Faulty, Fate, usize) -> Outcome<bool>, world: &World) -> Outcome {
+async fn at_every_poll(
+    op: Op,
+    mut step: impl AsyncFnMut(&Faulty, Fate, usize) -> Outcome<bool>,
+    world: &World,
+) -> Outcome {
     for road in ROADS {
         for fate in Fate::DROPS {
             for polls in 0.. {
@@ -60,6 +64,15 @@ async fn at_every_poll(op: Op, mut step: impl AsyncFnMut(&Faulty, Fate, usize) -
     Ok(())
 }
 
+/// What a future gave, if it was not given up; a failure if it was never woken.
+#[track_caller]
+fn ended<T>(left: Left<T>) -> Outcome<Option<T>> {
+    match left {
+        Left::Stalled => Err(Stop::failed("L10.a", format!("a future was not woken within {NOISE:?}"))),
+        left => Ok(left.ended()),
+    }
+}
+
 /// Proves that nothing stands in another's way, promptly, and that nothing is left after it.
 async fn nothing_left(world: &World, store: &Faulty, other: &LockClient) -> Outcome {
     let limit = world.bounds().prompt();
@@ -77,7 +90,7 @@ async fn an_acquire_dropped_at_any_poll_leaves_nothing(world: World) -> Outcome 
     let other = world.client().await?;
     let step = async |store: &Faulty, fate, polls| {
         let client = world.over(store.clone()).build()?;
-        let ended = poll_n_then(polls, fate, NOISE, client.lock("x").acquire()).await;
+        let ended = ended(poll_n_then(polls, fate, NOISE, client.lock("x").acquire()).await)?;
         let done = ended.is_some();
         if let Some(guard) = ended {
             drop(guard?);
@@ -98,7 +111,7 @@ async fn a_waiting_acquire_dropped_at_any_poll_leaves_nothing(world: World) -> O
             tokio::time::sleep(Duration::from_millis(8)).await;
             guard.release().await
         });
-        let ended = poll_n_then(polls, fate, NOISE, client.lock("x").acquire()).await;
+        let ended = ended(poll_n_then(polls, fate, NOISE, client.lock("x").acquire()).await)?;
         let done = ended.is_some();
         drop(ended);
         holder.await??;
@@ -112,7 +125,7 @@ async fn a_try_dropped_at_any_poll_leaves_nothing(world: World) -> Outcome {
     let other = world.client().await?;
     let step = async |store: &Faulty, fate, polls| {
         let client = world.over(store.clone()).build()?;
-        let ended = poll_n_then(polls, fate, NOISE, client.lock("x").try_acquire()).await;
+        let ended = ended(poll_n_then(polls, fate, NOISE, client.lock("x").try_acquire()).await)?;
         let done = ended.is_some();
         drop(ended);
         nothing_left(&world, store, &other).await?;
@@ -126,7 +139,7 @@ async fn an_extend_dropped_at_any_poll_leaves_the_hold(world: World) -> Outcome 
     let step = async |store: &Faulty, fate, polls| {
         let client = world.over(store.clone()).build()?;
         let guard = taken("L10.a", &client, "x").await?;
-        let ended = poll_n_then(polls, fate, NOISE, guard.extend(world.bounds().long())).await;
+        let ended = ended(poll_n_then(polls, fate, NOISE, guard.extend(world.bounds().long())).await)?;
         let done = ended.is_some();
         ensure!("L10.a", guard.is_held(), "{fate:?} after {polls} polls: an abandoned extend ended the hold");
         world.shows("L10.a", &guard).await?;
@@ -142,7 +155,7 @@ async fn a_release_dropped_at_any_poll_still_releases(world: World) -> Outcome {
     let step = async |store: &Faulty, fate, polls| {
         let client = world.over(store.clone()).build()?;
         let guard = taken("L10.a", &client, "x").await?;
-        let ended = poll_n_then(polls, fate, NOISE, guard.release()).await;
+        let ended = ended(poll_n_then(polls, fate, NOISE, guard.release()).await)?;
         if let Some(result) = ended {
             result?;
             ensure_eq!("L5.b", world.holder("x").await?, None, "after a release the holder is");
@@ -159,7 +172,7 @@ async fn a_close_dropped_at_any_poll_still_closes(world: World) -> Outcome {
     let step = async |store: &Faulty, fate, polls| {
         let client = world.over(store.clone()).build()?;
         let guard = taken("L10.a", &client, "x").await?;
-        let ended = poll_n_then(polls, fate, NOISE, client.close()).await;
+        let ended = ended(poll_n_then(polls, fate, NOISE, client.close()).await)?;
         let done = ended.is_some();
         if polls > 0 {
             ensure!("L11.d", !guard.is_held(), "held after its client's close was begun");
@@ -177,7 +190,7 @@ async fn an_inspect_dropped_at_any_poll_leaves_nothing(world: World) -> Outcome 
     let other = world.client().await?;
     let step = async |store: &Faulty, fate, polls| {
         let client = world.over(store.clone()).build()?;
-        let ended = poll_n_then(polls, fate, NOISE, client.inspect("")).await;
+        let ended = ended(poll_n_then(polls, fate, NOISE, client.inspect("")).await)?;
         nothing_left(&world, store, &other).await?;
         Ok(ended.is_some())
     };
@@ -196,7 +209,7 @@ async fn a_forgotten_acquire_leaves_nothing_beyond_a_lease(world: World) -> Outc
         let store = world.faulty().await?;
         store.all(Op::Attempt, Fault::DelayAnswer(Duration::from_millis(4)));
         let client = world.over(store.clone()).lease(lease).build()?;
-        let ended = poll_n_then(polls, Fate::Forgotten, NOISE, client.lock(&name).acquire()).await;
+        let ended = poll_n_then(polls, Fate::Forgotten, NOISE, client.lock(&name).acquire()).await.ended();
         if let Some(guard) = ended {
             guard?.release().await?;
             return Ok(());
@@ -221,12 +234,16 @@ async fn a_forgotten_waiter_leaves_nothing_beyond_a_lease(world: World) -> Outco
     for polls in 1..4 {
         let name = format!("x{polls}");
         let guard = taken("L10.b", &other, &name).await?;
-        let ended = poll_n_then(polls, Fate::Forgotten, Duration::from_millis(300), client.lock(&name).acquire()).await;
+        let ended =
+            poll_n_then(polls, Fate::Forgotten, Duration::from_millis(300), client.lock(&name).acquire()).await.ended();
         ensure!("L1.a", ended.is_none(), "a waiter was let in beside the holder");
         guard.release().await?;
         let next = other.lock(&name).wait(forgotten(&world, lease)).acquire().await;
         let Ok(next) = next else {
-            return Err(Stop::failed("L10.b", format!("a waiter forgotten after {polls} polls keeps the lock: {next:?}")));
+            return Err(Stop::failed(
+                "L10.b",
+                format!("a waiter forgotten after {polls} polls keeps the lock: {next:?}"),
+            ));
         };
         next.release().await?;
         world.gone("L10.b", &name, forgotten(&world, lease)).await?;
@@ -271,7 +288,8 @@ async fn an_eaten_answer_leaves_no_orphan(world: World) -> Outcome {
     let client = world.over(store.clone()).build()?;
     // The claim was applied, its answer lost: the same acquisition goes on under the same claim.
     store.next(Op::Attempt, Fault::EatAnswer);
-    let guard = client.lock("x").acquire().await?;
+    let acquired = client.lock("x").acquire();
+    let guard = within("L10.d", world.bounds().prompt(), "an acquire goes on under its claim", acquired).await??;
     world.shows("L10.d", &guard).await?;
     let token = guard.fencing_token();
     guard.release().await?;
@@ -290,7 +308,7 @@ async fn an_eaten_answer_leaves_no_orphan(world: World) -> Outcome {
 
 async fn an_answer_that_never_comes_leaves_no_orphan(world: World) -> Outcome {
     let store = world.faulty().await?;
-    let timeout = Duration::from_millis(200);
+    let timeout = Duration::from_millis(500);
     let client = world.over(store.clone()).request_timeout(timeout).build()?;
     store.all(Op::Attempt, Fault::SwallowAnswer);
     refused("L10.d", "a try without an answer", client.lock("x").try_acquire().await, ErrorKind::Unavailable)?;
@@ -302,7 +320,7 @@ async fn an_answer_that_never_comes_leaves_no_orphan(world: World) -> Outcome {
 
 async fn a_request_that_arrives_after_its_sender_gave_up_leaves_nothing(world: World) -> Outcome {
     let store = world.faulty().await?;
-    let timeout = Duration::from_millis(200);
+    let timeout = Duration::from_millis(500);
     let lease = world.bounds().granted(Duration::from_secs(4));
     let client = world.over(store.clone()).request_timeout(timeout).lease(lease).build()?;
     for waits in [false, true] {

@@ -29,7 +29,11 @@ async fn an_answer_that_took_most_of_the_lease_counts_from_its_sending(world: Wo
     let guard = client.lock("x").lease(lease).renew(Renew::Off).wait(lease * 3).acquire().await?;
     let remaining = guard.remaining();
     if store.count(Op::Attempt) == 1 {
-        ensure!("L3.a", remaining <= lease - delay, "{remaining:?} remain of {lease:?}, though the answer took {delay:?}");
+        ensure!(
+            "L3.a",
+            remaining <= lease - delay,
+            "{remaining:?} remain of {lease:?}, though the answer took {delay:?}"
+        );
     }
     // On a machine this slow a second claim was needed; it is held to its own bound by the other cases.
     guard.release().await.or_else(|error| if error.kind() == ErrorKind::Lost { Ok(()) } else { Err(error) })?;
@@ -76,7 +80,7 @@ async fn no_hold_outlives_the_record(world: World) -> Outcome {
 }
 
 async fn no_hold_outlives_the_record_when_answers_are_slow(world: World) -> Outcome {
-    let lease = world.bounds().granted(Duration::from_secs(1));
+    let lease = world.bounds().granted(Duration::from_secs(2));
     let store = world.faulty().await?;
     let client = world.over(store.clone()).request_timeout(lease).build()?;
     store.next(Op::Attempt, Fault::DelayAnswer(lease / 3));
@@ -88,7 +92,7 @@ async fn no_hold_outlives_the_record_when_answers_are_slow(world: World) -> Outc
 }
 
 async fn no_hold_outlives_the_record_when_renewals_fail(world: World) -> Outcome {
-    let lease = world.short();
+    let lease = world.renewed();
     let store = world.faulty().await?;
     let client = world.over(store.clone()).build()?;
     let guard = client.lock("x").lease(lease).acquire().await?;
@@ -179,7 +183,12 @@ async fn max_hold_ends_the_hold(world: World) -> Outcome {
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
     // A lease alone would have ended it earlier, had it not been renewed.
-    ensure!("L3.c", asked.elapsed() > lease + lease / 2, "lost after {:?}, before max_hold {max_hold:?}", asked.elapsed());
+    ensure!(
+        "L3.c",
+        asked.elapsed() > lease + lease / 2,
+        "lost after {:?}, before max_hold {max_hold:?}",
+        asked.elapsed()
+    );
     let reason = within("L3.c", NOISE, "the end by max_hold is told", lost).await?;
     ensure_eq!("L3.c", reason, LossReason::MaxHold, "the hold was lost as");
     let next = other.lock("x").wait(world.bounds().take_over(lease)).acquire().await?;
@@ -195,7 +204,8 @@ async fn an_extend_beyond_max_hold_is_refused(world: World) -> Outcome {
     let max_hold = Duration::from_secs(20);
     let guard = client.lock("x").max_hold(max_hold).acquire().await?;
     let before = store.count(Op::Extend);
-    let error = refused("L3.c", "an extend beyond max_hold", guard.extend(max_hold * 2).await, ErrorKind::InvalidInput)?;
+    let error =
+        refused("L3.c", "an extend beyond max_hold", guard.extend(max_hold * 2).await, ErrorKind::InvalidInput)?;
     ensure!("L3.c", error.to_string().contains(&format!("{:?}", max_hold * 2)), "the error names no value: {error}");
     ensure_eq!("L3.c", store.count(Op::Extend), before, "extends that the store saw of one beyond max_hold");
     ensure!("L3.c", guard.is_held(), "a refused extend ended the hold");

@@ -96,7 +96,7 @@ async fn a_guard_dropped_after_its_runtime_neither_blocks_nor_panics(world: Worl
 
 async fn a_dropped_guard_at_an_unreachable_store_is_cleaned_up_after(world: World) -> Outcome {
     let store = world.faulty().await?;
-    let client = world.over(store.clone()).request_timeout(Duration::from_millis(200)).build()?;
+    let client = world.over(store.clone()).request_timeout(Duration::from_millis(500)).build()?;
     let guard = taken("L11.a", &client, "x").await?;
     store.every(Fault::Refuse);
     drop(guard);
@@ -179,7 +179,7 @@ async fn close_waits_for_pending_releases(world: World) -> Outcome {
 async fn close_at_an_unreachable_store_returns_in_time(world: World) -> Outcome {
     for fault in [Fault::Refuse, Fault::Swallow] {
         let store = world.faulty().await?;
-        let timeout = Duration::from_millis(300);
+        let timeout = Duration::from_millis(500);
         let client = world.over(store.clone()).request_timeout(timeout).build()?;
         let guard = taken("L11.e", &client, "x").await?;
         store.every(fault);
@@ -209,7 +209,7 @@ async fn close_may_be_repeated_and_raced(world: World) -> Outcome {
 }
 
 async fn a_guard_keeps_its_client_alive(world: World) -> Outcome {
-    let lease = world.short();
+    let lease = world.renewed();
     let guard = {
         let client = world.client().await?;
         client.lock("x").lease(lease).acquire().await?

@@ -62,7 +62,12 @@ async fn a_refused_attempt_leaves_the_holder_alone(world: World) -> Outcome {
         busy("L1.e", &theirs, "x").await?;
     }
     let after = world.holder("x").await?.ok_or_else(|| Stop::failed("L1.e", "the refused took the holder's place"))?;
-    ensure_eq!("L1.e", (after.claim, after.token), (before.claim, before.token), "after refused attempts the holder is");
+    ensure_eq!(
+        "L1.e",
+        (after.claim, after.token),
+        (before.claim, before.token),
+        "after refused attempts the holder is"
+    );
     if let (Some(before), Some(after)) = (before.remaining, after.remaining) {
         ensure!("L1.e", after <= before, "refused attempts moved the holder's end: {before:?} became {after:?}");
     }
@@ -226,7 +231,7 @@ async fn no_claim_is_without_an_end(world: World) -> Outcome {
     for polls in 0..6 {
         let gone = poll_n_then(polls, Fate::Dropped, Duration::from_secs(2), client.lock("y").acquire()).await;
         endless().await?;
-        if let Some(guard) = gone {
+        if let Some(guard) = gone.ended() {
             guard?.release().await?;
             break;
         }

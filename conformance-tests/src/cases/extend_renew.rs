@@ -34,7 +34,7 @@ cases! {
 }
 
 async fn a_hold_is_renewed_for_five_leases(world: World) -> Outcome {
-    let lease = world.short();
+    let lease = world.renewed();
     let (client, other) = (world.client().await?, world.client().await?);
     let guard = client.lock("x").lease(lease).acquire().await?;
     let token = guard.fencing_token();
@@ -50,7 +50,7 @@ async fn a_hold_is_renewed_for_five_leases(world: World) -> Outcome {
 }
 
 async fn a_hold_is_renewed_while_its_holder_blocks(world: World) -> Outcome {
-    let lease = world.short();
+    let lease = world.renewed();
     let client = world.client().await?;
     let guard = client.lock("x").lease(lease).acquire().await?;
     // The holder's own task does nothing and yields nowhere: renewal must already have begun without it.
@@ -110,7 +110,7 @@ async fn an_extend_lengthens_and_never_shortens(world: World) -> Outcome {
 }
 
 async fn an_extend_that_races_the_renewal_is_kept(world: World) -> Outcome {
-    let lease = world.short();
+    let lease = world.renewed();
     let store = world.faulty().await?;
     let client = world.over(store.clone()).build()?;
     let guard = client.lock("x").lease(lease).acquire().await?;
@@ -199,7 +199,7 @@ async fn an_extend_by_zero_or_too_much_is_refused_unseen(world: World) -> Outcom
 async fn an_extend_at_an_unreachable_store_leaves_the_hold(world: World) -> Outcome {
     for fault in [Fault::Refuse, Fault::Swallow] {
         let store = world.faulty().await?;
-        let timeout = Duration::from_millis(300);
+        let timeout = Duration::from_millis(500);
         let client = world.over(store.clone()).request_timeout(timeout).build()?;
         let guard = taken("L6.d", &client, "x").await?;
         store.all(Op::Extend, fault);
@@ -216,7 +216,7 @@ async fn an_extend_at_an_unreachable_store_leaves_the_hold(world: World) -> Outc
 }
 
 async fn one_failed_renewal_is_no_loss(world: World) -> Outcome {
-    let lease = world.bounds().granted(Duration::from_secs(1));
+    let lease = world.renewed();
     for fault in [Fault::Refuse, Fault::EatAnswer, Fault::Swallow] {
         let store = world.faulty().await?;
         let client = world.over(store.clone()).build()?;
@@ -230,7 +230,7 @@ async fn one_failed_renewal_is_no_loss(world: World) -> Outcome {
 }
 
 async fn no_renewal_follows_a_release(world: World) -> Outcome {
-    let lease = world.short();
+    let lease = world.renewed();
     let store = world.faulty().await?;
     let client = world.over(store.clone()).build()?;
     for _ in 0..5 {
@@ -308,7 +308,7 @@ async fn a_forgotten_guard_is_ended_by_max_hold(world: World) -> Outcome {
 }
 
 async fn after_an_outage_the_next_hold_is_renewed(world: World) -> Outcome {
-    let lease = world.short();
+    let lease = world.renewed();
     for fault in [Fault::Refuse, Fault::Swallow] {
         let store = world.faulty().await?;
         let client = world.over(store.clone()).build()?;

@@ -176,8 +176,12 @@ mod tests {
         };
         assert_eq!(draw(1), draw(1));
         assert_ne!(draw(1), draw(2));
-        let drawn: std::collections::BTreeSet<_> =
-            draw(1).into_iter().flatten().map(|fault| std::mem::discriminant(&fault)).map(|kind| format!("{kind:?}")).collect();
+        let drawn: std::collections::BTreeSet<_> = draw(1)
+            .into_iter()
+            .flatten()
+            .map(|fault| std::mem::discriminant(&fault))
+            .map(|kind| format!("{kind:?}"))
+            .collect();
         assert_eq!(drawn.len(), 8, "every fault but the buffer, whose late requests have cases of their own");
     }
 }

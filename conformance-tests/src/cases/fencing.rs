@@ -121,7 +121,12 @@ async fn extend_and_re_entry_leave_the_token_alone(world: World) -> Outcome {
     let token = guard.fencing_token();
     guard.extend(world.bounds().long() * 2).await?;
     let inner = client.lock("x").owner(&owner).acquire().await?;
-    ensure_eq!("L13.e", (guard.fencing_token(), inner.fencing_token()), (token, token), "tokens after extend and re-entry");
+    ensure_eq!(
+        "L13.e",
+        (guard.fencing_token(), inner.fencing_token()),
+        (token, token),
+        "tokens after extend and re-entry"
+    );
     let stored = world.holder("x").await?.map(|holder| holder.token);
     ensure_eq!("L13.e", stored, Some(token), "the token in the store");
     inner.release().await?;
@@ -149,7 +154,11 @@ async fn a_fence_base_is_added_everywhere(world: World) -> Outcome {
     ensure_eq!("L13.f", broken.first().map(|holder| holder.token), Some(token), "the token of what was broken");
     drop(guard);
     world.free("L13.f", "x", world.bounds().prompt()).await?;
-    ensure!("L13.f", taken("L13.f", &plain, "x").await?.fencing_token().get() < BASE, "the base reached another client");
+    ensure!(
+        "L13.f",
+        taken("L13.f", &plain, "x").await?.fencing_token().get() < BASE,
+        "the base reached another client"
+    );
     Ok(())
 }
 

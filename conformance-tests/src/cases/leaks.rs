@@ -68,10 +68,8 @@ async fn many_cycles_leave_the_store_as_it_was(world: World) -> Outcome {
     let client = world.client().await?;
     many_cycles(&client).await?;
     client.close().await?;
-    eventually("L20.a", NOISE, "no claim is left", async || {
-        Ok(world.oracle().claims(world.namespace()).await? == 0)
-    })
-    .await?;
+    eventually("L20.a", NOISE, "no claim is left", async || Ok(world.oracle().claims(world.namespace()).await? == 0))
+        .await?;
     let records = world.oracle().records(world.namespace()).await?;
     ensure!("L20.a", records <= 8, "{records} records are left of eight names");
     Ok(())
@@ -120,10 +118,9 @@ async fn tasks_return_to(before: usize) -> Outcome {
 }
 
 async fn a_dropped_client_leaves_no_task(world: World) -> Outcome {
-    let store = world.faulty().await?;
     let before = Handle::current().metrics().num_alive_tasks();
     for _ in 0..20 {
-        let client = world.over(store.clone()).build()?;
+        let client = world.client().await?;
         let guard = taken("L20.b", &client, "x").await?;
         drop(client);
         drop(guard);

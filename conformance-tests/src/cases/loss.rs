@@ -95,7 +95,11 @@ async fn an_unreachable_store_is_told_at_the_deadline(world: World) -> Outcome {
         let reason = within("L8.f", remaining + NOISE, "the deadline is told", lost).await?;
         let took = asked.elapsed();
         ensure_eq!("L8.f", reason, LossReason::Expired, "{fault:?}: lost as");
-        ensure!("L8.f", took + Duration::from_millis(5) >= remaining, "told {took:?} into the {remaining:?} that remained");
+        ensure!(
+            "L8.f",
+            took + Duration::from_millis(5) >= remaining,
+            "told {took:?} into the {remaining:?} that remained"
+        );
         ensure!("L8.a", !guard.is_held(), "{fault:?}: held after the deadline");
         store.heal();
     }
@@ -213,7 +217,7 @@ async fn every_listener_is_told_the_same(world: World) -> Outcome {
 }
 
 async fn lost_answers_of_renewals_are_no_loss(world: World) -> Outcome {
-    let lease = world.bounds().granted(Duration::from_secs(1));
+    let lease = world.renewed();
     let store = world.faulty().await?;
     let client = world.over(store.clone()).build()?;
     let guard = client.lock("x").lease(lease).acquire().await?;

@@ -60,11 +60,7 @@ fn refused<T: Debug>(clause: &'static str, what: &str, result: Result<T, Error>,
 
 /// Takes a lock that must be free.
 #[track_caller]
-fn taken(
-    clause: &'static str,
-    client: &LockClient,
-    name: &str,
-) -> impl Future<Output = Outcome<LockGuard>> + use<> {
+fn taken(clause: &'static str, client: &LockClient, name: &str) -> impl Future<Output = Outcome<LockGuard>> + use<> {
     let failed = Stop::failed(clause, format!("{name:?} could not be taken, though it was free"));
     let attempt = client.lock(name).try_acquire();
     async move { attempt.await?.ok_or(failed) }
@@ -94,7 +90,12 @@ impl World {
 }
 
 /// Watches, for a while, that something stays true. The only use of passing time: to see that nothing happens.
-async fn stays(clause: &'static str, time: Duration, what: &str, mut look: impl AsyncFnMut() -> Outcome<bool>) -> Outcome {
+async fn stays(
+    clause: &'static str,
+    time: Duration,
+    what: &str,
+    mut look: impl AsyncFnMut() -> Outcome<bool>,
+) -> Outcome {
     let end = tokio::time::Instant::now() + time;
     while tokio::time::Instant::now() < end {
         crate::ensure!(clause, look().await?, "no longer: {what}");

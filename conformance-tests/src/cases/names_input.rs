@@ -98,7 +98,8 @@ async fn names_that_begin_alike_are_different_locks(world: World) -> Outcome {
 
 async fn names_of_every_length_that_is_allowed_work(world: World) -> Outcome {
     let client = world.client().await?;
-    for name in ["x".to_owned(), "x".repeat(512), "é".repeat(256), "/".repeat(512), "🔒".repeat(128), "\0".repeat(512)] {
+    for name in ["x".to_owned(), "x".repeat(512), "é".repeat(256), "/".repeat(512), "🔒".repeat(128), "\0".repeat(512)]
+    {
         let guard = taken("L14.a", &client, &name).await?;
         ensure_eq!("L14.a", guard.name(), name, "the guard's name");
         world.shows("L14.a", &guard).await?;
@@ -122,7 +123,11 @@ async fn names_that_are_empty_or_too_long_are_refused_unseen(world: World) -> Ou
             let result = if waits { lock.acquire().await.map(Some) } else { lock.try_acquire().await };
             let error = refused("L14.a", "a name out of range", result, ErrorKind::InvalidInput)?;
             let length = name.len().to_string();
-            ensure!("L15.a", error.to_string().contains(&length), "the error does not name the length {length}: {error}");
+            ensure!(
+                "L15.a",
+                error.to_string().contains(&length),
+                "the error does not name the length {length}: {error}"
+            );
             ensure!("L15.a", error.to_string().contains("512"), "the error does not name the range: {error}");
             ensure!("L15.a", error.to_string().len() < 1_000, "the error repeats the whole name");
         }
@@ -140,9 +145,16 @@ async fn a_prefix_is_taken_literally(world: World) -> Outcome {
     for name in names {
         guards.push(taken("L14.c", &client, name).await?);
     }
-    let prefixes =
-        [("100%", vec!["100%"]), ("a_", vec!["a_b"]), ("a*", vec!["a*b"]), ("a\\", vec!["a\\b"]), ("[a", vec!["[a]"]),
-         ("Ł", vec!["Łódź"]), ("zzz", vec![]), ("100", vec!["100 %", "100%", "1000"])];
+    let prefixes = [
+        ("100%", vec!["100%"]),
+        ("a_", vec!["a_b"]),
+        ("a*", vec!["a*b"]),
+        ("a\\", vec!["a\\b"]),
+        ("[a", vec!["[a]"]),
+        ("Ł", vec!["Łódź"]),
+        ("zzz", vec![]),
+        ("100", vec!["100 %", "100%", "1000"]),
+    ];
     for (prefix, expected) in prefixes {
         let shown: Vec<_> = client.inspect(prefix).await?.into_iter().map(|record| record.name).collect();
         ensure_eq!("L14.c", shown, expected, "the names that begin with {prefix:?}");
@@ -211,7 +223,8 @@ async fn namespaces_do_not_meet(world: World) -> Outcome {
         }
     }
     for (client, space) in clients.iter().zip(&spaces) {
-        let shown: Vec<_> = client.inspect("").await?.into_iter().map(|record| (record.namespace, record.name)).collect();
+        let shown: Vec<_> =
+            client.inspect("").await?.into_iter().map(|record| (record.namespace, record.name)).collect();
         let expected = [":x", "x", "x/x"].map(|name| (space.clone(), name.to_owned()));
         ensure_eq!("L17.a", shown, expected, "the records of namespace {space:?}");
     }
@@ -265,9 +278,14 @@ async fn leases_out_of_range_are_refused_unseen(world: World) -> Outcome {
         for waits in [false, true] {
             let lock = client.lock("x").lease(lease);
             let result = if waits { lock.acquire().await.map(Some) } else { lock.try_acquire().await };
-            let error = refused("L15.a", &format!("a lease of {lease:?}"), result, ErrorKind::InvalidInput)?.to_string();
+            let error =
+                refused("L15.a", &format!("a lease of {lease:?}"), result, ErrorKind::InvalidInput)?.to_string();
             ensure!("L15.a", error.contains(&format!("{lease:?}")), "the error does not name {lease:?}: {error}");
-            ensure!("L15.a", error.contains(&format!("{most:?}")), "the error does not name the most, {most:?}: {error}");
+            ensure!(
+                "L15.a",
+                error.contains(&format!("{most:?}")),
+                "the error does not name the most, {most:?}: {error}"
+            );
         }
     }
     ensure_eq!("L15.a", store.calls().len(), 0, "calls that the store saw");
@@ -304,7 +322,11 @@ async fn settings_out_of_range_are_refused(world: World) -> Outcome {
     for lease in [Duration::ZERO, most.saturating_add(Duration::from_secs(1)), Duration::MAX] {
         let built = world.builder().await?.lease(lease).build();
         let error = refused("L15.a", &format!("a client lease of {lease:?}"), built, ErrorKind::InvalidInput)?;
-        ensure!("L15.a", error.to_string().contains(&format!("{lease:?}")), "the error does not name {lease:?}: {error}");
+        ensure!(
+            "L15.a",
+            error.to_string().contains(&format!("{lease:?}")),
+            "the error does not name {lease:?}: {error}"
+        );
     }
     let client = world.client().await?;
     let zero = client.lock("x").max_hold(Duration::ZERO).try_acquire().await;

@@ -1,8 +1,12 @@
 //! Reentrancy: by owner, never by thread or task (L12).
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
 
 use lock_core::{ErrorKind, LockClient, LockGuard, Owner, Renew};
+use tokio::task::JoinSet;
 
 use super::{busy, refused, stays, taken};
 use crate::{Fault, Op, Outcome, Stop, World, bounds::NOISE, case::cases, ensure, ensure_eq, eventually, within};
@@ -92,7 +96,11 @@ async fn who_names_no_owner_never_re_enters(world: World) -> Outcome {
     let (client, owner) = (world.client().await?, Owner::new());
     let guard = client.lock("x").acquire().await?;
     busy("L12.b", &client, "x").await?;
-    ensure!("L12.b", client.lock("x").owner(&owner).try_acquire().await?.is_none(), "an owner entered an owner-less hold");
+    ensure!(
+        "L12.b",
+        client.lock("x").owner(&owner).try_acquire().await?.is_none(),
+        "an owner entered an owner-less hold"
+    );
     guard.release().await?;
     let guard = client.lock("x").owner(&owner).acquire().await?;
     busy("L12.b", &client, "x").await?;
@@ -112,7 +120,8 @@ async fn an_owner_is_known_per_client(world: World) -> Outcome {
 async fn an_inner_acquire_makes_one_extend_by_the_longer_lease(world: World) -> Outcome {
     let store = world.faulty().await?;
     let client = world.over(store.clone()).build()?;
-    let (lease, longer, owner) = (world.bounds().granted(Duration::from_secs(5)), Duration::from_secs(20), Owner::new());
+    let (lease, longer, owner) =
+        (world.bounds().granted(Duration::from_secs(5)), Duration::from_secs(20), Owner::new());
     let lock = client.lock("x").owner(&owner).renew(Renew::Off);
     let outer = lock.clone().lease(lease).acquire().await?;
     let (extends, attempts) = (store.count(Op::Extend), store.count(Op::Attempt));
@@ -161,7 +170,7 @@ async fn re_entry_after_loss_is_lost(world: World) -> Outcome {
 async fn re_entry_at_an_unreachable_store_succeeds(world: World) -> Outcome {
     for fault in [Fault::Refuse, Fault::Swallow] {
         let store = world.faulty().await?;
-        let client = world.over(store.clone()).request_timeout(Duration::from_millis(200)).build()?;
+        let client = world.over(store.clone()).request_timeout(Duration::from_millis(500)).build()?;
         let owner = Owner::new();
         let lock = client.lock("x").owner(&owner);
         let outer = lock.acquire().await?;
@@ -314,7 +323,7 @@ async fn futures_inside_one_owner_share_the_lock(world: World) -> Outcome {
 }
 
 async fn a_lost_hold_is_forgotten_with_its_last_guard(world: World) -> Outcome {
-    let (client, owner, lease) = (world.client().await?, Owner::new(), world.short());
+    let (client, owner, lease) = (world.client().await?, Owner::new(), world.renewed());
     let lock = client.lock("x").owner(&owner).lease(lease).wait(world.bounds().take_over(lease));
     let (outer, inner) = (lock.acquire().await?, lock.acquire().await?);
     let token = outer.fencing_token();
@@ -331,36 +340,50 @@ async fn a_lost_hold_is_forgotten_with_its_last_guard(world: World) -> Outcome {
     Ok(())
 }
 
+/// How many guards each of three owners has inside.
+#[derive(Default)]
+struct Inside(Mutex<[u32; 3]>);
+
+impl Inside {
+    fn enter(&self, owner: usize) -> Outcome {
+        let mut inside = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        inside[owner] += 1;
+        let owners = inside.iter().filter(|guards| **guards > 0).count();
+        ensure_eq!("L12.b", owners, 1, "owners inside at once ({:?})", *inside);
+        Ok(())
+    }
+
+    fn leave(&self, owner: usize) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)[owner] -= 1;
+    }
+}
+
 async fn owners_that_come_and_go_at_random_keep_exclusion(world: World) -> Outcome {
     let client = world.client().await?;
-    let inside: std::sync::Arc<std::sync::Mutex<Option<usize>>> = std::sync::Arc::default();
+    let inside = Arc::new(Inside::default());
     let end = Instant::now() + Duration::from_secs(2);
-    let mut tasks = tokio::task::JoinSet::new();
+    let mut tasks = JoinSet::new();
     let owners: Vec<_> = (0..3).map(|_| Owner::new()).collect();
     for worker in 0..9 {
-        let (client, inside) = (client.clone(), std::sync::Arc::clone(&inside));
+        let (client, inside) = (client.clone(), Arc::clone(&inside));
         let (number, owner) = (worker % owners.len(), owners[worker % owners.len()].clone());
         tasks.spawn(async move {
             let mut rng = fastrand::Rng::with_seed(worker as u64);
             while Instant::now() < end {
                 let guard = client.lock("x").owner(&owner).wait(Duration::from_secs(20)).acquire().await?;
-                {
-                    // Who is inside is an owner: its three tasks may be there together.
-                    let mut inside = inside.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                    if guard.hold_count() == 1 {
-                        *inside = Some(number);
-                    }
-                    ensure_eq!("L12.b", *inside, Some(number), "the owner inside");
-                }
+                inside.enter(number)?;
                 if rng.bool() {
                     tokio::task::yield_now().await;
                 }
                 ensure!("L12.f", guard.is_held(), "a guard ended before it was given up");
+                inside.leave(number);
                 if rng.bool() {
                     drop(guard);
                 } else {
                     guard.release().await?;
                 }
+                // Without a pause, one owner's three tasks keep it for ever between them.
+                tokio::time::sleep(Duration::from_millis(rng.u64(..4))).await;
             }
             Outcome::Ok(())
         });

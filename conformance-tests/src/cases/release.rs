@@ -5,11 +5,12 @@ use std::time::{Duration, Instant};
 use lock_core::{ClaimId, ErrorKind, LockGuard, Renew};
 
 use super::{busy, refused, taken};
-use crate::{Fault, Op, Outcome, World, bounds::NOISE, case::cases, ensure, ensure_eq, eventually};
+use crate::{Fault, Op, Outcome, World, bounds::NOISE, case::cases, ensure, ensure_eq, eventually, within};
 
 cases! {
     frees_at_once: "L5.a" "L5.b";
     by_a_holder_that_expired_is_lost_and_touches_nobody: "L4.c" "L5.a" "L5.c";
+    that_arrives_after_a_takeover_touches_nobody: "L5.a" "L4.c" "L5.c";
     of_a_record_removed_by_hand_is_lost: "L5.c";
     of_a_record_overwritten_by_hand_leaves_the_other: "L4.c" "L5.a";
     whose_answer_is_lost_succeeds_at_the_retry: "L5.d";
@@ -45,6 +46,23 @@ async fn by_a_holder_that_expired_is_lost_and_touches_nobody(world: World) -> Ou
     world.shows("L5.a", &next).await?;
     ensure!("L4.c", next.is_held(), "the successor's hold ended with its predecessor's release");
     busy("L5.a", &ours, "x").await?;
+    next.release().await?;
+    Ok(())
+}
+
+async fn that_arrives_after_a_takeover_touches_nobody(world: World) -> Outcome {
+    let lease = world.short();
+    let (store, other) = (world.faulty().await?, world.client().await?);
+    let client = world.over(store.clone()).request_timeout(lease * 10).build()?;
+    let guard = client.lock("x").lease(lease).renew(Renew::Off).acquire().await?;
+    // Sent in time; under way until long after the lease has run out.
+    store.all(Op::Release, Fault::DelayRequest(lease * 2));
+    let releasing = tokio::spawn(guard.release());
+    let next = other.lock("x").wait(world.bounds().take_over(lease)).acquire().await?;
+    let late = within("L5.e", lease * 10 + NOISE, "the release answers", releasing).await??;
+    refused("L5.c", "a release that arrived after a takeover", late, ErrorKind::Lost)?;
+    world.shows("L5.a", &next).await?;
+    ensure!("L4.c", next.is_held(), "the successor's hold ended with a late release");
     next.release().await?;
     Ok(())
 }
@@ -94,7 +112,7 @@ async fn whose_request_is_refused_once_succeeds_at_the_retry(world: World) -> Ou
 async fn at_an_unreachable_store_answers_in_time_and_cleans_up_later(world: World) -> Outcome {
     for fault in [Fault::Swallow, Fault::Refuse] {
         let store = world.faulty().await?;
-        let timeout = Duration::from_millis(300);
+        let timeout = Duration::from_millis(500);
         let client = world.over(store.clone()).request_timeout(timeout).build()?;
         let guard = taken("L5.e", &client, "x").await?;
         let claim = guard.claim_id();

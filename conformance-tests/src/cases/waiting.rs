@@ -8,8 +8,11 @@ use std::{
 use lock_core::{ErrorKind, LockClient, LockGuard, Queue, Renew, Wakes};
 use tokio::{sync::Mutex, task::JoinHandle};
 
-use super::{refused, taken};
-use crate::{Fault, Op, Outcome, Stop, World, bounds::NOISE, case::cases, ensure, ensure_eq, eventually, polls::poll_once, within};
+use super::{refused, stays, taken};
+use crate::{
+    Fault, Op, Outcome, Stop, World, bounds::NOISE, case::cases, ensure, ensure_eq, eventually, polls::poll_once,
+    within,
+};
 
 cases! {
     a_try_returns_at_once_and_leaves_nothing: "L9.a" "L9.c";
@@ -31,6 +34,7 @@ cases! {
     #[heavy] a_hundred_waiters_cost_no_more_than_one: "L19.a" "L9.j";
     a_queueing_store_serves_in_order: "L19.b" "L9.j";
     a_waiter_that_left_a_queue_does_not_block_it: "L10.c" "L19.b";
+    a_place_in_a_queue_is_kept_for_longer_than_a_lease: "L19.b" "L9.j";
 }
 
 async fn a_try_returns_at_once_and_leaves_nothing(world: World) -> Outcome {
@@ -104,7 +108,7 @@ async fn in_line(
 
 async fn a_limit_that_ends_in_an_outage_is_unavailable(world: World) -> Outcome {
     let store = world.faulty().await?;
-    let timeout = Duration::from_millis(200);
+    let timeout = Duration::from_millis(500);
     let client = world.over(store.clone()).request_timeout(timeout).build()?;
     let guard = taken("L9.e", &world.client().await?, "x").await?;
     let waiter = in_line(&store, &client, "x", Some(Duration::from_millis(1_500))).await?;
@@ -124,7 +128,8 @@ async fn an_unreachable_store_is_asked_again_for_a_while(world: World) -> Outcom
     store.all(Op::Attempt, Fault::Refuse);
     for waits in [false, true] {
         let (before, start) = (store.count(Op::Attempt), Instant::now());
-        let result = if waits { client.lock("x").acquire().await.map(Some) } else { client.lock("x").try_acquire().await };
+        let result =
+            if waits { client.lock("x").acquire().await.map(Some) } else { client.lock("x").try_acquire().await };
         let took = start.elapsed();
         refused("L9.d", "a first attempt at an unreachable store", result, ErrorKind::Unavailable)?;
         ensure!("L9.d", took <= timeout + NOISE, "it ended after {took:?}, with a request timeout of {timeout:?}");
@@ -159,7 +164,7 @@ async fn a_wait_of_zero_is_one_attempt(world: World) -> Outcome {
 
 async fn a_waiter_outlives_an_outage(world: World) -> Outcome {
     let store = world.faulty().await?;
-    let client = world.over(store.clone()).request_timeout(Duration::from_millis(200)).build()?;
+    let client = world.over(store.clone()).request_timeout(Duration::from_millis(500)).build()?;
     for fault in [Fault::Refuse, Fault::Swallow] {
         let guard = taken("L9.e", &world.client().await?, "x").await?;
         let waiter = in_line(&store, &client, "x", Some(Duration::from_secs(30))).await?;
@@ -188,7 +193,7 @@ async fn a_waiter_without_limit_ends_when_the_store_is_silent_for_a_lease(world:
         let result = within("L9.e", lease * 2 + NOISE, "the waiter ends", waiter).await??;
         refused("L9.e", "a silent store, to a waiter without limit,", result, ErrorKind::Unavailable)?;
         let silence = asked.map_or(lease, |at| at.elapsed());
-        ensure!("L9.e", silence + Duration::from_millis(20) >= lease, "given up after {silence:?} of silence");
+        ensure!("L9.e", silence + Duration::from_millis(50) >= lease, "given up after {silence:?} of silence");
         store.heal();
     }
     guard.release().await?;
@@ -241,7 +246,11 @@ async fn a_release_wakes_a_waiter_of_the_same_client(world: World) -> Outcome {
     }
     hand_overs.sort_unstable();
     let median = hand_overs[hand_overs.len() / 2];
-    ensure!("L9.g", median < Duration::from_millis(45), "half of the hand-overs within one client took {median:?} or more");
+    ensure!(
+        "L9.g",
+        median < Duration::from_millis(45),
+        "half of the hand-overs within one client took {median:?} or more"
+    );
     Ok(())
 }
 
@@ -295,16 +304,23 @@ async fn a_release_that_races_the_wait_is_not_missed(world: World) -> Outcome {
 
 /// Puts waiters in a client's line, one after the other; each notes its number when it is served.
 async fn line_up(
+    world: &World,
     client: &LockClient,
-    name: &str,
     waiters: usize,
     served: &Arc<Mutex<Vec<usize>>>,
-) -> Vec<JoinHandle<Outcome>> {
+) -> Outcome<Vec<JoinHandle<Outcome>>> {
     let mut tasks = Vec::new();
     for number in 0..waiters {
-        let mut acquire = Box::pin(client.lock(name).wait(Duration::from_secs(60)).acquire());
-        // The first poll takes the place in line; only then may the next one come.
+        let mut acquire = Box::pin(client.lock("x").wait(Duration::from_secs(60)).acquire());
+        // The first poll takes the place in the client's line; only then may the next one come.
         let first = poll_once(&mut acquire).await;
+        if world.capabilities().queue == Queue::InStore {
+            // Here it is the store's queue, and the request is on its way to it.
+            eventually("L9.j", NOISE, format_args!("waiter {number} is in the queue"), async || {
+                Ok(world.waiting("x").await? > number as u64)
+            })
+            .await?;
+        }
         let served = Arc::clone(served);
         tasks.push(tokio::spawn(async move {
             let guard = match first {
@@ -316,14 +332,14 @@ async fn line_up(
             Ok(())
         }));
     }
-    tasks
+    Ok(tasks)
 }
 
 async fn a_client_serves_its_waiters_in_order(world: World) -> Outcome {
     let client = world.client().await?;
     let guard = taken("L9.j", &world.client().await?, "x").await?;
     let served = Arc::new(Mutex::new(Vec::new()));
-    let tasks = line_up(&client, "x", 20, &served).await;
+    let tasks = line_up(&world, &client, 20, &served).await?;
     guard.release().await?;
     for task in tasks {
         within("L9.j", world.bounds().hand_over() * 3, "every waiter is served", task).await???;
@@ -379,7 +395,7 @@ async fn a_hundred_waiters_cost_no_more_than_one(world: World) -> Outcome {
     let client = world.over(store.clone()).build()?;
     let guard = taken("L19.a", &world.client().await?, "x").await?;
     let served = Arc::new(Mutex::new(Vec::new()));
-    let tasks = line_up(&client, "x", WAITERS, &served).await;
+    let tasks = line_up(&world, &client, WAITERS, &served).await?;
     let start = Instant::now();
     // While nothing happens, only what is at the store may ask.
     let at_store = if world.capabilities().queue == Queue::InStore { WAITERS } else { 1 };
@@ -387,7 +403,12 @@ async fn a_hundred_waiters_cost_no_more_than_one(world: World) -> Outcome {
     tokio::time::sleep(Duration::from_secs(1)).await;
     let polls = usize::try_from(start.elapsed().as_millis() / 50).unwrap_or(usize::MAX) + 2;
     let idle = store.count(Op::Attempt) - before;
-    ensure!("L19.a", idle <= polls * at_store, "{WAITERS} waiters asked the store {idle} times in {:?}", start.elapsed());
+    ensure!(
+        "L19.a",
+        idle <= polls * at_store,
+        "{WAITERS} waiters asked the store {idle} times in {:?}",
+        start.elapsed()
+    );
     let (before, handed) = (store.calls().len(), Instant::now());
     guard.release().await?;
     for task in tasks {
@@ -405,13 +426,18 @@ async fn a_hundred_waiters_cost_no_more_than_one(world: World) -> Outcome {
 }
 
 /// Waiters of clients of their own, in a queue that the store keeps, each known to be in it before the next one comes.
-async fn queue_up(world: &World, waiters: usize) -> Outcome<Vec<JoinHandle<Result<LockGuard, lock_core::Error>>>> {
+async fn queue_up(
+    world: &World,
+    waiters: usize,
+    lease: Duration,
+) -> Outcome<Vec<JoinHandle<Result<LockGuard, lock_core::Error>>>> {
     if world.capabilities().queue != Queue::InStore {
         return Err(Stop::skipped("the store keeps no queue"));
     }
     let mut queue = Vec::new();
     for number in 1..=waiters {
-        queue.push(tokio::spawn(world.client().await?.lock("x").wait(Duration::from_secs(60)).acquire()));
+        let lock = world.client().await?.lock("x").lease(lease).wait(Duration::from_secs(60));
+        queue.push(tokio::spawn(lock.acquire()));
         eventually("L19.b", NOISE, format_args!("waiter {number} is in the queue"), async || {
             Ok(world.waiting("x").await? == number as u64)
         })
@@ -422,7 +448,7 @@ async fn queue_up(world: &World, waiters: usize) -> Outcome<Vec<JoinHandle<Resul
 
 async fn a_queueing_store_serves_in_order(world: World) -> Outcome {
     let guard = taken("L19.b", &world.client().await?, "x").await?;
-    let mut queue = queue_up(&world, 5).await?;
+    let mut queue = queue_up(&world, 5, world.bounds().long()).await?;
     guard.release().await?;
     while !queue.is_empty() {
         let next = queue.remove(0);
@@ -436,12 +462,24 @@ async fn a_queueing_store_serves_in_order(world: World) -> Outcome {
 
 async fn a_waiter_that_left_a_queue_does_not_block_it(world: World) -> Outcome {
     let guard = taken("L19.b", &world.client().await?, "x").await?;
-    let mut queue = queue_up(&world, 3).await?;
+    let mut queue = queue_up(&world, 3, world.bounds().long()).await?;
     queue.remove(0).abort();
     eventually("L10.c", world.bounds().prompt(), "the place of the waiter that left is given up", async || {
         Ok(world.waiting("x").await? == 2)
     })
     .await?;
+    guard.release().await?;
+    for next in queue {
+        within("L19.b", world.bounds().hand_over(), "the next in the queue is served", next).await???.release().await?;
+    }
+    Ok(())
+}
+
+async fn a_place_in_a_queue_is_kept_for_longer_than_a_lease(world: World) -> Outcome {
+    let lease = world.short();
+    let guard = taken("L19.b", &world.client().await?, "x").await?;
+    let queue = queue_up(&world, 3, lease).await?;
+    stays("L19.b", lease * 3, "all three keep their places", async || Ok(world.waiting("x").await? == 3)).await?;
     guard.release().await?;
     for next in queue {
         within("L19.b", world.bounds().hand_over(), "the next in the queue is served", next).await???.release().await?;

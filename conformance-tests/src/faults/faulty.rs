@@ -11,7 +11,8 @@ use std::{
 
 use async_trait::async_trait;
 use lock_core::{
-    Attempt, Backend, BackendError, Busy, Capabilities, Claim, ClaimId, Extension, Grant, LockRecord, Release, Selector,
+    Attempt, Backend, BackendError, Busy, Capabilities, Claim, ClaimId, Extension, Grant, LockRecord, Release,
+    Selector,
     reexport::futures_util::{StreamExt as _, future, stream},
 };
 use tokio::sync::watch;
@@ -161,7 +162,11 @@ impl Faulty {
 
     /// Makes the call as its fault has it. `call` makes its own copy of the arguments, since a buffered request
     /// outlives who sent it.
-    async fn make<T, F>(&self, fault: Option<Fault>, call: impl FnOnce(Arc<dyn Backend>) -> F) -> Result<T, BackendError>
+    async fn make<T, F>(
+        &self,
+        fault: Option<Fault>,
+        call: impl FnOnce(Arc<dyn Backend>) -> F,
+    ) -> Result<T, BackendError>
     where
         F: Future<Output = Result<T, BackendError>> + Send + 'static,
         T: Send + 'static,

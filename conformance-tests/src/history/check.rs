@@ -287,7 +287,9 @@ fn left(history: &History) -> Vec<Violation> {
         What::Left { claims } if claims > 0 => Some(claims),
         _ => None,
     });
-    claims.map(|claims| Violation { clause: "L10.d", message: format!("{claims} claims were left at the end") }).collect()
+    claims
+        .map(|claims| Violation { clause: "L10.d", message: format!("{claims} claims were left at the end") })
+        .collect()
 }
 
 /// Once the last fault is over, waiters are served (L9).

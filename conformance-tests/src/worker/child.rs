@@ -87,7 +87,9 @@ impl Child {
                 let watched = self.watch.take().ok_or("no watch")?.join().map_err(|_| "the watch panicked")?;
                 Ok(format!("{}\t{}", watched.longest_gap.as_millis(), watched.held_after_it))
             }
-            ["count", name, directory, rounds] => count(&self.client, name, Path::new(directory), rounds.parse()?).await,
+            ["count", name, directory, rounds] => {
+                count(&self.client, name, Path::new(directory), rounds.parse()?).await
+            }
             ["work", directory, client, seed, millis] => {
                 let recorder = Recorder::new(Path::new(directory), client.parse()?)?;
                 let time = Duration::from_millis(millis.parse()?);

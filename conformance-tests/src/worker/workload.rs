@@ -60,7 +60,7 @@ async fn acquire(
         0..6 => lock.acquire().await.ok(),
         6..8 => lock.try_acquire().await.ok().flatten(),
         // A caller that loses interest, at any of the places where it can.
-        _ => poll_n_then(rng.usize(..6), Fate::Dropped, wait, lock.acquire()).await.and_then(Result::ok),
+        _ => poll_n_then(rng.usize(..6), Fate::Dropped, wait, lock.acquire()).await.ended().and_then(Result::ok),
     };
     let at = Recorder::now();
     match &guard {

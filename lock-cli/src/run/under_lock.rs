@@ -1,0 +1,77 @@
+//! CMD under the lock: started, watched by [`Held`], and judged when both are over.
+
+use std::ffi::OsString;
+
+use leasehold::{Error, ErrorKind, LockClient, LockGuard};
+
+use super::{
+    Run,
+    child::{self, Child},
+    held::{Ended, Held, Rules, Sent},
+    lock::Lock,
+    nested::{self, Enclosing},
+    watch::{self, Hold},
+};
+use crate::exit::{Exit, Failure};
+
+impl Run {
+    /// Runs CMD under the guard, and gives the lock back.
+    pub(super) fn hold(&self, client: &LockClient, guard: LockGuard) -> Result<Exit, Failure> {
+        if let (Some(warning), false) = (child::warning(), self.args.quiet) {
+            self.voice.say(warning);
+        }
+        let child = match Child::start(&self.args.command, &self.variables(client, &guard), self.reach) {
+            Ok(child) => child,
+            Err(failure) => {
+                // The reason is told by the failure; a release that fails as well adds nothing to it.
+                let _ = self.background.finish(guard.release());
+                return Err(failure);
+            }
+        };
+        let rules = Rules { grace: self.grace, tick: watch::tick(self.lease()) };
+        let lost = self.background.ask(guard.lost());
+        let kept = Held::new(child, Lock::new(guard), rules, self.background.inbox(), &self.voice).keep();
+        lost.abort();
+        let (lock, ended) =
+            kept.map_err(|error| Failure::new(Exit::Lost, format!("cannot learn how the command ended: {error}")))?;
+        let released = self.background.finish(lock.into_guard().release());
+        Ok(self.conclude(&ended, released))
+    }
+
+    /// What CMD is told in its environment.
+    fn variables(&self, client: &LockClient, guard: &LockGuard) -> [(&'static str, OsString); 4] {
+        let namespace = client.namespace();
+        let digest = nested::digest(&client.capabilities().store, namespace, &self.name, guard.claim_id());
+        [
+            ("LEASEHOLD_NAME", self.name.clone().into()),
+            ("LEASEHOLD_NAMESPACE", namespace.into()),
+            ("LEASEHOLD_FENCING_TOKEN", guard.fencing_token().to_string().into()),
+            (nested::VARIABLE, Enclosing::from_environment().with(&digest)),
+        ]
+    }
+
+    /// The code for the whole: CMD's own, unless the lock did not last as long as CMD.
+    fn conclude(&self, ended: &Ended, released: Result<(), Error>) -> Exit {
+        let told = match &released {
+            Err(error) if error.kind() == ErrorKind::Lost => Some(error.to_string()),
+            _ => None,
+        };
+        let lost = ended.sent != Sent::Nothing || !matches!(ended.hold, Hold::Held(_)) || told.is_some();
+        let own = Exit::of_command(ended.status);
+        if lost {
+            let why = told.unwrap_or_else(|| format!("lock {:?} was about to be lost", self.name));
+            let sent = match ended.sent {
+                Sent::Nothing => "the command had ended by itself",
+                Sent::Term => "the command ended after TERM",
+                Sent::Kill => "the command was killed",
+            };
+            self.voice.say(format!("{why}; {sent} (its own exit code would be {})", own.code()));
+            return Exit::Lost;
+        }
+        if let Err(error) = released {
+            self.voice
+                .say(format!("{error}; the command had ended in time, the lock is free when its lease has run out"));
+        }
+        own
+    }
+}

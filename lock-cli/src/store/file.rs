@@ -1,0 +1,135 @@
+//! The configuration file: where it is, and the tables of it that describe stores.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use leasehold::Config;
+use toml::{Table, Value};
+
+use super::Environment;
+use crate::exit::Failure;
+
+/// A configuration file that has been read. Its keys are checked, the tables' own keys are the library's to check.
+#[derive(Debug)]
+pub(super) struct File {
+    path: PathBuf,
+    lock: Option<Table>,
+    stores: Table,
+}
+
+impl File {
+    /// The file that was asked for, or the first of the usual ones that exists.
+    pub(super) fn find(asked_for: Option<&Path>, environment: &Environment) -> Result<Option<Self>, Failure> {
+        if let Some(path) = asked_for {
+            let text = fs::read_to_string(path).map_err(|error| unreadable(path, &error))?;
+            return File::parse(path, &text).map(Some);
+        }
+        let usual = [Some(PathBuf::from("leasehold.toml")), environment.user_config()];
+        for path in usual.into_iter().flatten() {
+            match fs::read_to_string(environment.directory.join(&path)) {
+                Ok(text) => return File::parse(&path, &text).map(Some),
+                Err(error) if is_absent(&error) => {}
+                Err(error) => return Err(unreadable(&path, &error)),
+            }
+        }
+        Ok(None)
+    }
+
+    fn parse(path: &Path, text: &str) -> Result<Self, Failure> {
+        let table: Table = text.parse().map_err(|error: toml::de::Error| {
+            // Its Display shows the line itself, which may hold a password.
+            let line = error.span().map_or(1, |span| text[..span.start].lines().count().max(1));
+            Failure::config(format!("{}, line {line}: {}", path.display(), error.message()))
+        })?;
+        let mut file = File { path: path.to_owned(), lock: None, stores: Table::new() };
+        for (key, value) in table {
+            match (key.as_str(), value) {
+                ("lock", Value::Table(lock)) => file.lock = Some(lock),
+                ("stores", Value::Table(stores)) => file.stores = stores,
+                ("lock", _) => return Err(file.wrong("`lock` must be a table: write [lock]")),
+                ("stores", _) => return Err(file.wrong("`stores` must hold tables: write [stores.NAME]")),
+                (other, _) => {
+                    return Err(file.wrong(&format!("unknown key `{other}`; known are [lock] and [stores.NAME]")));
+                }
+            }
+        }
+        Ok(file)
+    }
+
+    /// The store that is used when none is named, if the file has one.
+    pub(super) fn default_store(&self) -> Option<Result<Config, Failure>> {
+        self.lock.as_ref().map(|table| self.config("[lock]", table))
+    }
+
+    /// The store of this name.
+    pub(super) fn named_store(&self, name: &str) -> Result<Config, Failure> {
+        match self.stores.get(name) {
+            Some(Value::Table(table)) => self.config(&format!("[stores.{name}]"), table),
+            Some(_) => Err(self.wrong(&format!("`stores.{name}` must be a table: write [stores.{name}]"))),
+            None if self.stores.is_empty() => {
+                Err(self.wrong(&format!("no store named {name:?}: the file has no [stores.NAME] table")))
+            }
+            None => {
+                let known: Vec<&str> = self.stores.keys().map(String::as_str).collect();
+                Err(self.wrong(&format!("no store named {name:?}; the file has {}", known.join(", "))))
+            }
+        }
+    }
+
+    fn config(&self, title: &str, table: &Table) -> Result<Config, Failure> {
+        // Only the message: the library keeps passwords out of that.
+        let read = Value::Table(table.clone()).try_into();
+        read.map_err(|error: toml::de::Error| self.wrong(&format!("{title}: {}", error.message())))
+    }
+
+    fn wrong(&self, what: &str) -> Failure {
+        Failure::config(format!("{}: {what}", self.path.display()))
+    }
+}
+
+fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> Failure {
+    Failure::config(format!("configuration file {} cannot be read: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<File, Failure> {
+        File::parse(Path::new("x.toml"), text)
+    }
+
+    #[test]
+    fn tables_are_found_by_name() {
+        let text = "[lock]\nstore = 'memory:'\nnamespace = 'a'\n[stores.prod]\nstore = 'memory:'\nnamespace = 'b'\n";
+        let file = parse(text).expect("a file");
+        let namespace = |config: Config| config.namespace().map(str::to_owned);
+        assert_eq!(file.default_store().expect("[lock]").map(namespace), Ok(Some("a".to_owned())));
+        assert_eq!(file.named_store("prod").map(namespace), Ok(Some("b".to_owned())));
+        let error = file.named_store("prd").expect_err("unknown").message;
+        assert!(error.contains("\"prd\"") && error.contains("prod"), "{error}");
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_without_the_line_itself() {
+        for (text, hint) in [
+            ("[lok]\n", "`lok`"),
+            ("lock = 1", "[lock]"),
+            ("stores = 1", "[stores.NAME]"),
+            ("[lock]\nstore = \"redis://:secret@h\" x\n", "line 2"),
+        ] {
+            let failure = parse(text).expect_err(text);
+            assert_eq!(failure.exit.code(), 78);
+            assert!(failure.message.starts_with("x.toml"), "{failure}");
+            assert!(failure.message.contains(hint) && !failure.message.contains("secret"), "{failure}");
+        }
+        let file = parse("[stores]\na = 1\n").expect("a file");
+        assert!(file.named_store("a").is_err());
+    }
+}
