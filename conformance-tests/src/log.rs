@@ -8,7 +8,8 @@ use std::{
     thread,
 };
 
-use tracing_subscriber::fmt::MakeWriter;
+use tracing::Level;
+use tracing_subscriber::{Layer as _, filter::filter_fn, fmt::MakeWriter, layer::SubscriberExt as _};
 
 /// Every thread of a case's runtime has a name that begins with this, and that is all that tells cases apart.
 const THREAD: &str = "case ";
@@ -61,11 +62,13 @@ fn on_case_thread<T>(act: impl FnOnce(&str) -> T) -> Option<T> {
 pub(crate) fn install() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        let subscriber = tracing_subscriber::fmt()
-            .with_ansi(false)
-            .with_max_level(tracing::Level::TRACE)
-            .with_writer(Writers)
-            .finish();
+        // Of store clients only what they warn of: some tell of every frame, which is slow and hides our own story.
+        let ours = filter_fn(|metadata| {
+            let ours = ["lock_", "leasehold", "conformance_tests"].iter().any(|name| metadata.target().starts_with(name));
+            ours || *metadata.level() <= Level::WARN
+        });
+        let lines = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(Writers).with_filter(ours);
+        let subscriber = tracing_subscriber::registry().with(lines);
         // A stranger's test binary may have installed its own; then that one tells the story.
         let _ = tracing::subscriber::set_global_default(subscriber);
         let before = std::panic::take_hook();

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use futures_util::{StreamExt as _, stream};
-use lock_core::{Attempt, BackendError, BackendErrorKind, Busy, Claim, Grant, Intent};
+use lock_core::{Attempt, BackendError, BackendErrorKind, Busy, Claim, ClaimId, Grant, Intent};
 
 use crate::{
     error::{Failure, Fault},
@@ -12,7 +12,7 @@ use crate::{
     member::KeepAlive,
     requests::{Entered, Line, enter, entered, stand, stands},
     store::{Age, Store},
-    watches::{Events, Told, Watches},
+    watches::{Events, Told},
 };
 
 /// How often one attempt begins anew, when its lease had died, a leader changed or a foreign key was met.
@@ -88,7 +88,7 @@ impl Store {
         self.claims.sends(claim.id);
         let writing = self.members.ask(limit, async |member| member.kv().txn(request.clone()).await);
         let (written, kept) = match age {
-            Age::New => (writing.await, None),
+            Age::Whole => (writing.await, None),
             Age::Used => {
                 let (written, kept) = tokio::join!(writing, self.keep_alive(limit, lease.id));
                 (written, Some(kept))
@@ -118,10 +118,10 @@ impl Store {
             Entered::Granted(at) => {
                 self.claims.update(claim.id, |known| known.revision = Some(at.revision));
                 match kept {
-                    None => Ok(Round::Done(self.grant(claim, keys, at.revision, lease))),
+                    None => Ok(Round::Done(self.grant(claim, keys, at.revision, lease, asked_at))),
                     Some(Ok(KeepAlive::Alive { ttl_s, term })) if term == at.term => {
                         let lease = Lease { ttl_s, refreshed_at: asked_at, ..lease };
-                        Ok(Round::Done(self.grant(claim, keys, at.revision, lease)))
+                        Ok(Round::Done(self.grant(claim, keys, at.revision, lease, asked_at)))
                     }
                     Some(Ok(KeepAlive::Dead)) => self.leave_dead(claim, limit, lease).await,
                     // The key is there; whether its lease has its length is asked again.
@@ -204,7 +204,7 @@ impl Store {
         self.claims.update(claim.id, |known| known.lease = Some(lease));
         let (line, _) = self.ours(limit, keys, line).await?;
         Ok(Round::Done(match line.ahead {
-            None => self.grant(claim, keys, revision, lease),
+            None => self.grant(claim, keys, revision, lease, asked_at),
             Some(_) => self.busy(claim, line),
         }))
     }
@@ -221,13 +221,21 @@ impl Store {
         Ok(Round::Again)
     }
 
-    fn grant(&self, claim: &Claim, keys: &LockKeys, revision: i64, lease: Lease) -> Attempt {
+    /// The claim holds, for what its lease has left since `asked_at`.
+    fn grant(
+        self: &Arc<Self>,
+        claim: &Claim,
+        keys: &LockKeys,
+        revision: i64,
+        lease: Lease,
+        asked_at: Duration,
+    ) -> Attempt {
         self.claims.update(claim.id, |known| {
             known.lease = Some(lease);
             known.held = true;
         });
-        let mut grant = Grant::new(token_of(revision), lease.length());
-        grant.disturbed = disturbed(Arc::clone(&self.watches), keys.claim(claim.id), revision + 1).boxed();
+        let mut grant = Grant::new(token_of(revision), lease.remaining(asked_at).min(lease.length()));
+        grant.disturbed = disturbed(Arc::clone(self), claim.id, keys.claim(claim.id), revision + 1).boxed();
         Attempt::Granted(grant)
     }
 
@@ -251,15 +259,29 @@ impl Store {
 }
 
 /// Hints that the key of a hold may have been removed or written by others (L8).
-fn disturbed(watches: Arc<Watches>, key: String, from: i64) -> impl stream::Stream<Item = ()> + Send + 'static {
-    let begin = (watches, key, from, UNWATCHED);
-    stream::unfold(begin, async |(watches, key, from, pause)| {
-        tokio::time::sleep(pause).await;
-        let (from, pause) = match watches.watch(key.clone(), from, Events::All).await {
-            Told::Changed(revision) => (revision + 1, Duration::ZERO),
-            Told::Compacted(revision) => (revision, Duration::ZERO),
-            Told::Broken => (from, UNHEARD),
-        };
-        Some(((), (watches, key, from, pause)))
+fn disturbed(
+    store: Arc<Store>,
+    claim: ClaimId,
+    key: String,
+    from: i64,
+) -> impl stream::Stream<Item = ()> + Send + 'static {
+    let begin = (store, key, from, UNWATCHED);
+    stream::unfold(begin, move |(store, key, mut from, mut pause)| async move {
+        loop {
+            tokio::time::sleep(pause).await;
+            let told = store.watches.watch(key.clone(), from, Events::All).await;
+            (from, pause) = match told {
+                Told::Changed(revision) => (revision + 1, Duration::ZERO),
+                Told::Compacted(revision) => (revision, Duration::ZERO),
+                Told::Broken => (from, UNHEARD),
+            };
+            // What this client itself has written is no news: the extension that wrote it looks at the key as well.
+            let own = matches!(told, Told::Changed(revision) if store.claims.get(claim).is_some_and(|known| {
+                known.moving.is_some() || revision <= known.rebound_at
+            }));
+            if !own {
+                return Some(((), (store, key, from, pause)));
+            }
+        }
     })
 }

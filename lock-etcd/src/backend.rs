@@ -1,9 +1,6 @@
 //! The backend: core's calls, and what connecting asks for.
 
-use std::{
-    sync::Arc,
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use lock_core::{Attempt, Backend, BackendError, Capabilities, Claim, Extension, LockRecord, Release, Selector};
@@ -53,9 +50,11 @@ impl EtcdBackend {
         let shares = u32::try_from(config.endpoints.len()).unwrap_or(u32::MAX).max(1);
         let asked = members.ask(limit / shares, async |member| member.lease().grant(1, None).await);
         let shortest = asked.await?.value;
+        // Opens the stream that later keep-alives go over, which needs a lease; none of these two needs an answer.
+        let _ = members.ask(limit, async |member| member.keep_alive(shortest.id()).await).await;
         let _ = members.ask(limit, async |member| member.lease().revoke(shortest.id()).await).await;
         let store = Store {
-            watches: Arc::new(Watches::new(Arc::clone(&members))),
+            watches: Watches::new(Arc::clone(&members)),
             members,
             claims: Claims::default(),
             idle: IdleLeases::default(),

@@ -16,6 +16,8 @@ pub(crate) struct Known {
     pub(crate) lease: Option<Lease>,
     /// A longer lease that the key is being bound to; it may be bound to either.
     pub(crate) moving: Option<Lease>,
+    /// The last revision at which this client itself bound the key to another lease.
+    pub(crate) rebound_at: i64,
     /// The revision that created the key, once the store has told.
     pub(crate) revision: Option<i64>,
     /// It has been granted.

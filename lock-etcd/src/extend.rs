@@ -11,7 +11,7 @@ use crate::{
     keys::LockKeys,
     leases::{Lease, ttl_s},
     member::KeepAlive,
-    requests::{rebind, stand, stands},
+    requests::{At, rebind, stand, stands},
     store::Store,
 };
 
@@ -189,6 +189,7 @@ impl Store {
                     .any(|kv| kv.create_revision() == revision && kv.lease() == longer.id),
                 _ => false,
             });
+        let revision_of_move = At::of(answer.header()).revision;
         let mut known_still = false;
         self.claims.update(claim.id, |known| {
             known_still = true;
@@ -196,6 +197,7 @@ impl Store {
                 known.moving = None;
                 if moved {
                     known.lease = Some(longer);
+                    known.rebound_at = revision_of_move;
                 }
             }
         });

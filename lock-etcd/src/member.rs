@@ -7,8 +7,8 @@ use std::{
 
 use etcd_client::{Client, Error, KvClient, LeaseClient, LeaseKeepAliveStream, LeaseKeeper, WatchClient};
 
-/// How many keep-alive streams are kept for later calls.
-const IDLE_STREAMS: usize = 32;
+/// How many keep-alive streams are kept for later calls. Idle leases need few calls, and those of holds are spread.
+const IDLE_STREAMS: usize = 1;
 
 /// A connection to a member.
 pub(crate) struct Member {

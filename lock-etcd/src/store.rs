@@ -22,7 +22,7 @@ const REVOKED_AT_ONCE: usize = 16;
 #[derive(Debug)]
 pub(crate) struct Store {
     pub(crate) members: Arc<Members>,
-    pub(crate) watches: Arc<Watches>,
+    pub(crate) watches: Watches,
     pub(crate) claims: Claims,
     pub(crate) idle: IdleLeases,
     pub(crate) capabilities: Capabilities,
@@ -31,8 +31,9 @@ pub(crate) struct Store {
 /// Whether a lease has its whole length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Age {
-    /// It was made in this call.
-    New,
+    /// As good as: it was made in this call, or made or kept alive so shortly before that the difference is within what
+    /// core takes off every lease anyway.
+    Whole,
     /// It must be kept alive in this call.
     Used,
 }
@@ -50,6 +51,7 @@ impl Store {
             return Ok((lease, Age::Used));
         }
         let (lease, age) = match self.idle.take(ttl_s, self.now()) {
+            Some(lease) if lease.remaining(self.now()) >= lease.length() - lease.length() / 100 => (lease, Age::Whole),
             Some(lease) => (lease, Age::Used),
             None => self.make_lease(claim, ttl_s, known.leases_made).await?,
         };
@@ -71,7 +73,7 @@ impl Store {
         let asked =
             self.members.ask(limit, async |member| member.lease().grant(ttl_s, Some(options.clone())).await).await;
         let made = match asked {
-            Ok(Answer { value, repeated: false }) => (Lease { id, ttl_s: value.ttl(), refreshed_at }, Age::New),
+            Ok(Answer { value, repeated: false }) => (Lease { id, ttl_s: value.ttl(), refreshed_at }, Age::Whole),
             Ok(Answer { value, repeated: true }) => (Lease { id, ttl_s: value.ttl(), refreshed_at }, Age::Used),
             // An earlier request made it whose answer was lost.
             Err(failure) if failure.fault == Fault::LeaseExists => {

@@ -22,6 +22,9 @@ use crate::members::Members;
 /// How long a new stream may take to be opened.
 const OPEN_LIMIT: Duration = Duration::from_secs(5);
 
+/// How long a stream without watches is kept.
+const UNUSED: Duration = Duration::from_secs(1);
+
 /// What a watch is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Events {
@@ -85,8 +88,10 @@ pub(crate) struct Watch {
 }
 
 impl Watches {
+    /// The watches of a client to be. Needs a tokio runtime.
     pub(crate) fn new(members: Arc<Members>) -> Self {
-        Watches { members, commands: Mutex::default(), next_id: AtomicI64::new(1) }
+        let commands = start(&members);
+        Watches { members, commands: Mutex::new(Some(commands)), next_id: AtomicI64::new(1) }
     }
 
     /// Watches a key for what happens at `from` and later, also if that is past.
@@ -102,10 +107,9 @@ impl Watches {
                 Err(returned) => command = returned.0,
             }
         }
-        let (sender, receiver) = mpsc::unbounded_channel();
-        // It has just been made with its receiver.
+        let sender = start(&self.members);
+        // Its task has just begun.
         let _ = sender.send(command);
-        tokio::spawn(run(Arc::clone(&self.members), receiver));
         *commands = Some(sender.clone());
         Watch { id, told, commands: sender }
     }
@@ -133,6 +137,13 @@ impl Drop for Watch {
             let _ = self.commands.send(Command::Cancel(self.id));
         }
     }
+}
+
+/// Begins the task behind a client's watches.
+fn start(members: &Arc<Members>) -> mpsc::UnboundedSender<Command> {
+    let (sender, receiver) = mpsc::unbounded_channel();
+    tokio::spawn(run(Arc::clone(members), receiver));
+    sender
 }
 
 /// The task behind a client's watches: opens a stream while there is something to watch.
@@ -208,7 +219,9 @@ async fn send(
     watching: &Mutex<Watching>,
 ) -> Ended {
     loop {
+        let unused = lock(watching).is_empty();
         let sent = tokio::select! {
+            () = tokio::time::sleep(UNUSED), if unused => return Ended::Unused,
             command = commands.recv() => match command {
                 None => return Ended::Unused,
                 Some(Command::Watch(request)) if request.tell.is_closed() => Ok(()),
