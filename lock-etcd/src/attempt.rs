@@ -80,6 +80,7 @@ impl Store {
         ttl_s: i64,
         foreign: &[Vec<u8>],
     ) -> Result<Round, Failure> {
+        let began_at = self.now();
         let (lease, age) = self.lease_for(claim, ttl_s).await?;
         let limit = self.members.limit(claim.lease);
         let request = enter(keys, claim.id, &value_of(&claim.holder), lease.id, claim.intent, foreign);
@@ -118,10 +119,10 @@ impl Store {
             Entered::Granted(at) => {
                 self.claims.update(claim.id, |known| known.revision = Some(at.revision));
                 match kept {
-                    None => Ok(Round::Done(self.grant(claim, keys, at.revision, lease, asked_at))),
+                    None => Ok(Round::Done(self.grant(claim, keys, at.revision, lease, began_at))),
                     Some(Ok(KeepAlive::Alive { ttl_s, term })) if term == at.term => {
                         let lease = Lease { ttl_s, refreshed_at: asked_at, ..lease };
-                        Ok(Round::Done(self.grant(claim, keys, at.revision, lease, asked_at)))
+                        Ok(Round::Done(self.grant(claim, keys, at.revision, lease, began_at)))
                     }
                     Some(Ok(KeepAlive::Dead)) => self.leave_dead(claim, limit, lease).await,
                     // The key is there; whether its lease has its length is asked again.
@@ -221,20 +222,20 @@ impl Store {
         Ok(Round::Again)
     }
 
-    /// The claim holds, for what its lease has left since `asked_at`.
+    /// The claim holds, for what its lease had left at `began_at`.
     fn grant(
         self: &Arc<Self>,
         claim: &Claim,
         keys: &LockKeys,
         revision: i64,
         lease: Lease,
-        asked_at: Duration,
+        began_at: Duration,
     ) -> Attempt {
         self.claims.update(claim.id, |known| {
             known.lease = Some(lease);
             known.held = true;
         });
-        let mut grant = Grant::new(token_of(revision), lease.remaining(asked_at).min(lease.length()));
+        let mut grant = Grant::new(token_of(revision), lease.remaining(began_at).min(lease.length()));
         grant.disturbed = disturbed(Arc::clone(self), claim.id, keys.claim(claim.id), revision + 1).boxed();
         Attempt::Granted(grant)
     }

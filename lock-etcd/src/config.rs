@@ -63,8 +63,11 @@ impl EtcdConfig {
 
 impl fmt::Debug for EtcdConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // One with an `@` is no address, and what it has instead may be a misplaced password.
+        let endpoints: Vec<_> =
+            self.endpoints.iter().map(|endpoint| if endpoint.contains('@') { "***" } else { endpoint }).collect();
         f.debug_struct("EtcdConfig")
-            .field("endpoints", &self.endpoints)
+            .field("endpoints", &endpoints)
             .field("user", &self.user.as_ref().map(|(name, _)| name))
             .field("tls", &self.tls)
             .field("connect_timeout", &self.connect_timeout)

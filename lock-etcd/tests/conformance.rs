@@ -5,10 +5,13 @@
 
 mod support;
 
+#[path = "support/fixture.rs"]
+mod fixture;
+
 use std::process::ExitCode;
 
 use conformance_tests::Suite;
 
 fn main() -> ExitCode {
-    Suite::new().on_found("etcd", support::fixture::Etcd::find()).main()
+    Suite::new().on_found("etcd", fixture::Etcd::find()).main()
 }

@@ -7,7 +7,7 @@ use conformance_tests::{Fixture, Oracle, Outcome, PrivateServer, Server, Stop};
 use lock_core::Backend;
 use lock_etcd::{EtcdBackend, EtcdConfig};
 
-use super::{oracle::Raw, server};
+use crate::support::{oracle::Raw, server};
 
 /// The address of a server to test on, instead of one that is started.
 const ADDRESS: &str = "LEASEHOLD_TEST_ETCD";

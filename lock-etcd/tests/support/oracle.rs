@@ -37,7 +37,7 @@ impl Raw {
     /// All keys that begin so, oldest first.
     pub(crate) async fn keys(&self, prefix: String) -> Seen<Vec<KeyValue>> {
         let options = GetOptions::new().with_prefix().with_sort(SortTarget::Create, SortOrder::Ascend);
-        let mut found = self.client.kv_client().get(prefix, Some(options)).await.map_err(Blind::failed)?;
+        let mut found = self.client().get(prefix, Some(options)).await.map_err(Blind::failed)?;
         Ok(found.take_kvs())
     }
 
