@@ -1,7 +1,7 @@
 //! What a lock in etcd costs beside the calls that it cannot do without.
 //!
-//! On one private server, in turns so that all meet the same noise: a put and a delete on a kept lease; a lease of its
-//! own for each lock; the backend; the client. With one task, with 32 tasks on 32 names, and from a release to the next
+//! On one private server, in turns so that all meet the same noise: a put and a delete on a kept lease; the same with a
+//! put that compares, which is the least that excludes; a lease of its own for each lock; the backend; the client. With one task, with 32 tasks on 32 names, and from a release to the next
 //! holder. Prints medians, rates and their ratios to the raw calls. Takes about a minute.
 
 use std::{
@@ -11,7 +11,7 @@ use std::{
 };
 
 use conformance_tests::free_address;
-use etcd_client::{Client, PutOptions, WatchOptions};
+use etcd_client::{Client, Compare, CompareOp, PutOptions, Txn, TxnOp, WatchOptions};
 use hdrhistogram::Histogram;
 use lock_core::{
     Attempt, Backend as _, Claim, ClaimId, FencingToken, HolderInfo, Intent, LockClient, LockKind, LockName, Namespace,
@@ -67,6 +67,7 @@ impl Drop for Server {
 #[derive(Clone)]
 enum Way {
     KeptLease(Client, i64),
+    Compared(Client, i64),
     LeasePerLock(Client),
     Backend(Arc<EtcdBackend>),
     Client(LockClient),
@@ -76,6 +77,7 @@ impl Way {
     fn name(&self) -> &'static str {
         match self {
             Way::KeptLease(..) => "put + delete, kept lease",
+            Way::Compared(..) => "compare + put, delete",
             Way::LeasePerLock(_) => "lease per lock",
             Way::Backend(_) => "backend",
             Way::Client(_) => "client",
@@ -88,6 +90,13 @@ impl Way {
                 let mut kv = client.kv_client();
                 kv.put(name, "here", Some(PutOptions::new().with_lease(*lease))).await.expect("put");
                 kv.delete(name, None).await.expect("deleted");
+            }
+            Way::Compared(client, lease) => {
+                let absent = Compare::create_revision(name, CompareOp::Equal, 0);
+                let put = TxnOp::put(name, "here", Some(PutOptions::new().with_lease(*lease)));
+                let written = client.kv_client().txn(Txn::new().when([absent]).and_then([put])).await.expect("put");
+                assert!(written.succeeded());
+                client.kv_client().delete(name, None).await.expect("deleted");
             }
             Way::LeasePerLock(client) => {
                 let lease = client.lease_client().grant(30, None).await.expect("granted").id();
@@ -138,6 +147,7 @@ async fn measure(server: Server) -> Server {
     let client = LockClient::builder(server.backend().await).build().expect("a client");
     let ways = [
         Way::KeptLease(raw.clone(), lease),
+        Way::Compared(raw.clone(), lease),
         Way::LeasePerLock(raw),
         Way::Backend(Arc::new(server.backend().await)),
         Way::Client(client.clone()),

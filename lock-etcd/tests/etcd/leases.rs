@@ -44,6 +44,31 @@ async fn a_lease_serves_one_claim_after_another_and_goes_when_the_client_closes(
     assert_eq!(leases(&stage).await, before);
 }
 
+/// How many writes the cluster has agreed on so far.
+fn proposals(stage: &Stage) -> u64 {
+    let metrics = server::says(stage.server.address(), "/metrics").expect("an answer");
+    let line = metrics.lines().find_map(|line| line.strip_prefix("etcd_server_proposals_applied_total "));
+    line.and_then(|number| number.parse::<f64>().ok()).map(|number| number as u64).expect("a number")
+}
+
+#[tokio::test]
+async fn an_uncontended_claim_is_one_write_and_its_release_another() {
+    let stage = Stage::new().await;
+    let pair = async |intent| {
+        let held = claim("x", intent, LEASE);
+        granted(&stage.backend, &held).await;
+        stage.backend.release(&held).await.expect("released");
+    };
+    pair(Intent::Try).await;
+    for intent in [Intent::Try, Intent::Wait] {
+        let before = proposals(&stage);
+        for _ in 0..50 {
+            pair(intent).await;
+        }
+        assert_eq!(proposals(&stage) - before, 100, "{intent:?}");
+    }
+}
+
 #[tokio::test]
 async fn an_idle_lease_that_was_revoked_by_hand_costs_a_round_and_nothing_else() {
     let stage = Stage::new().await;

@@ -42,14 +42,15 @@ pub(crate) fn data(directory: &Path) -> std::path::PathBuf {
 
 /// Whether a server says that it is healthy: then it has a leader.
 pub(crate) fn is_healthy(address: SocketAddr) -> bool {
-    says(address).is_ok_and(|answer| answer.contains("\"true\""))
+    says(address, "/health").is_ok_and(|answer| answer.contains("\"true\""))
 }
 
-fn says(address: SocketAddr) -> io::Result<String> {
+/// What a server answers to a plain question.
+pub(crate) fn says(address: SocketAddr, path: &str) -> io::Result<String> {
     let limit = Duration::from_millis(500);
     let mut stream = TcpStream::connect_timeout(&address, limit)?;
     stream.set_read_timeout(Some(limit))?;
-    write!(stream, "GET /health HTTP/1.0\r\n\r\n")?;
+    write!(stream, "GET {path} HTTP/1.0\r\n\r\n")?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;
     Ok(answer)
