@@ -8,10 +8,11 @@ clients() {
     case $1 in
         none) ;;
         sqlite) echo "sqlx-core sqlx-sqlite libsqlite3-sys" ;;
+        etcd) echo "etcd-client tonic prost" ;;
         *) echo "check-features.sh: no clients are listed for the feature $1" >&2; exit 1 ;;
     esac
 }
-features=(none sqlite)
+features=(none sqlite etcd)
 
 # Every feature that the facade has must be in the list above.
 for feature in $(awk '/^\[features\]/ { on = 1; next } /^\[/ { on = 0 } on && /^[a-z]/ { print $1 }' Cargo.toml); do

@@ -17,6 +17,12 @@ need() {
 
 missing=()
 need cc build-essential
+need protoc protobuf-compiler
+need etcd etcd-server
+# The .proto files of Google that protoc reads are a package of their own.
+if command -v dpkg >/dev/null 2>&1 && ! dpkg -s libprotobuf-dev >/dev/null 2>&1; then
+    missing+=(libprotobuf-dev)
+fi
 if [ ${#missing[@]} -gt 0 ]; then
     as_root=()
     if [ "$(id -u)" -ne 0 ]; then

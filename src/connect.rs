@@ -10,6 +10,8 @@ use crate::Config;
 /// - `sqlite:PATH` is a file on a local disk, made where it is missing; its directory must exist. The path is relative,
 ///   or absolute as in `sqlite:/var/lib/shop/locks.db` and `sqlite:///var/lib/shop/locks.db`. In it `%`, `?` and `#`
 ///   are written `%25`, `%3F` and `%23`.
+/// - `etcd://HOST:PORT,HOST:PORT` is an etcd cluster, `etcds://` the same over TLS. A user is written before the first
+///   host, as in `etcd://USER:PASSWORD@HOST:PORT`, and the port is 2379 unless given.
 ///
 /// Options follow a `?`, parted by `&`, each at most once. Durations are written `500ms`, `30s`, `1h30m`.
 ///
@@ -22,6 +24,8 @@ use crate::Config;
 /// | `request_timeout` | how long one call to the store may take | a third of the lock's lease, at most `5s` |
 /// | `fence_base` | added to every fencing token | `0` |
 /// | `max_connections` | on SQL stores: how many connections; SQLite has one per file and process, so it takes only `1` | |
+/// | `tls_ca` | on `etcds:` the PEM file of the authorities to trust | those of the system |
+/// | `tls_cert`, `tls_key` | on `etcds:` the PEM files of the certificate to show and its key | none |
 /// | `max_page_count` | on SQLite: how many pages of 4 KiB the file may grow to | without limit |
 ///
 /// ```

@@ -17,12 +17,15 @@
 //! |---|---|---|
 //! | `memory:` | this process, for tests | always there |
 //! | `sqlite:PATH` | a file, for the processes of one host | `sqlite` |
+//! | `etcd://HOST:PORT,...`, `etcds://...` with TLS | an etcd cluster | `etcd` |
 //!
 //! [`connect`] lists the options that a URL takes; [`Config`] reads the same from TOML. A store that has no URL here is
 //! any [`Backend`], given to [`LockClient::builder`].
 
 mod config;
 mod connect;
+#[cfg(feature = "etcd")]
+mod etcd;
 mod options;
 mod scheme;
 mod store;
@@ -32,6 +35,8 @@ pub use config::Config;
 pub use connect::{connect, connect_config};
 #[doc(inline)]
 pub use lock_core::*;
+#[cfg(feature = "etcd")]
+pub use lock_etcd::{EtcdBackend, EtcdConfig, EtcdTls};
 #[cfg(feature = "sqlite")]
 pub use lock_sql::{SqlBackend, SqliteConfig};
 

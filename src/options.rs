@@ -17,6 +17,9 @@ pub(crate) struct Options {
     pub(crate) fence_base: Option<u64>,
     pub(crate) max_connections: Option<u32>,
     pub(crate) max_page_count: Option<u32>,
+    pub(crate) tls_ca: Option<String>,
+    pub(crate) tls_cert: Option<String>,
+    pub(crate) tls_key: Option<String>,
 }
 
 impl Options {
@@ -40,6 +43,9 @@ impl Options {
             // SQLite writes through one connection; more would only wait for each other.
             "max_connections" => once(&mut self.max_connections, key, number(key, value, 1, 1)?),
             "max_page_count" => once(&mut self.max_page_count, key, number(key, value, 1, u32::MAX)?),
+            "tls_ca" => once(&mut self.tls_ca, key, file(key, value)?),
+            "tls_cert" => once(&mut self.tls_cert, key, file(key, value)?),
+            "tls_key" => once(&mut self.tls_key, key, file(key, value)?),
             _ => unreachable!("every option of a scheme is read above"),
         }
     }
@@ -68,6 +74,13 @@ fn once<T>(slot: &mut Option<T>, key: &str, value: T) -> Result<(), Error> {
 
 fn namespace(value: &str) -> Result<String, Error> {
     Namespace::new(value).map_err(|error| config(error.to_string()))?;
+    Ok(value.to_owned())
+}
+
+fn file(key: &str, value: &str) -> Result<String, Error> {
+    if value.is_empty() {
+        return Err(config(format!("option {key} names no file")));
+    }
     Ok(value.to_owned())
 }
 

@@ -8,20 +8,24 @@ pub(crate) enum Scheme {
     Memory,
     #[cfg(feature = "sqlite")]
     Sqlite,
+    #[cfg(feature = "etcd")]
+    Etcd,
+    #[cfg(feature = "etcd")]
+    Etcds,
 }
 
 /// What becomes of a scheme that is known.
 enum Known {
     Here(Scheme),
     /// The backend exists and this build is without it.
-    #[cfg_attr(feature = "sqlite", expect(dead_code, reason = "every backend is compiled in"))]
+    #[cfg_attr(all(feature = "sqlite", feature = "etcd"), expect(dead_code, reason = "every backend is compiled in"))]
     NeedsFeature(&'static str),
     /// This version has no such backend at all.
     NotYet(&'static str),
 }
 
 /// The schemes that a URL can begin with today.
-const AVAILABLE: &str = "memory: and sqlite:";
+const AVAILABLE: &str = "memory:, sqlite:, etcd: and etcds:";
 
 impl Scheme {
     /// The scheme of this name, in any case of letters.
@@ -38,7 +42,12 @@ impl Scheme {
             #[cfg(not(feature = "sqlite"))]
             "sqlite" => Known::NeedsFeature("sqlite"),
             "redis" | "rediss" => Known::NotYet("Redis"),
-            "etcd" | "etcds" => Known::NotYet("etcd"),
+            #[cfg(feature = "etcd")]
+            "etcd" => Known::Here(Scheme::Etcd),
+            #[cfg(feature = "etcd")]
+            "etcds" => Known::Here(Scheme::Etcds),
+            #[cfg(not(feature = "etcd"))]
+            "etcd" | "etcds" => Known::NeedsFeature("etcd"),
             "zk" => Known::NotYet("ZooKeeper"),
             "postgres" | "postgresql" => Known::NotYet("PostgreSQL"),
             "mysql" | "mariadb" => Known::NotYet("MySQL and MariaDB"),
@@ -72,6 +81,20 @@ impl Scheme {
                 "max_connections",
                 "max_page_count",
             ],
+            #[cfg(feature = "etcd")]
+            Scheme::Etcd => SHARED,
+            #[cfg(feature = "etcd")]
+            Scheme::Etcds => &[
+                "namespace",
+                "lease",
+                "wait",
+                "connect_timeout",
+                "request_timeout",
+                "fence_base",
+                "tls_ca",
+                "tls_cert",
+                "tls_key",
+            ],
         }
     }
 
@@ -81,6 +104,10 @@ impl Scheme {
             Scheme::Memory => "memory:",
             #[cfg(feature = "sqlite")]
             Scheme::Sqlite => "sqlite:",
+            #[cfg(feature = "etcd")]
+            Scheme::Etcd => "etcd:",
+            #[cfg(feature = "etcd")]
+            Scheme::Etcds => "etcds:",
         }
     }
 }

@@ -18,6 +18,8 @@ pub(crate) enum Store {
     Memory,
     #[cfg(feature = "sqlite")]
     Sqlite(std::path::PathBuf),
+    #[cfg(feature = "etcd")]
+    Etcd(crate::etcd::Cluster),
 }
 
 impl Store {
@@ -32,6 +34,8 @@ impl Store {
             Scheme::Memory => Err(config("store memory: takes no path; there is one such store in a process")),
             #[cfg(feature = "sqlite")]
             Scheme::Sqlite => sqlite_path(place).map(Store::Sqlite),
+            #[cfg(feature = "etcd")]
+            Scheme::Etcd | Scheme::Etcds => crate::etcd::Cluster::parse(scheme, place).map(Store::Etcd),
         }
     }
 
@@ -46,6 +50,11 @@ impl Store {
             Store::Sqlite(path) => {
                 check_lease(options, &lock_sql::SqlBackend::sqlite_capabilities())?;
                 Ok(LockClient::builder(lock_sql::SqlBackend::sqlite(&sqlite_config(path, options)).await?))
+            }
+            #[cfg(feature = "etcd")]
+            Store::Etcd(cluster) => {
+                check_lease(options, &lock_etcd::EtcdBackend::etcd_capabilities())?;
+                Ok(LockClient::builder(lock_etcd::EtcdBackend::connect(&cluster.config(options)?).await?))
             }
         }
     }

@@ -86,11 +86,11 @@ fn an_option_is_given_once() {
 #[test]
 fn stores_that_are_not_there_are_told_with_those_that_are() {
     let text = refused(Config::from_url("mongodb://host/locks"));
-    assert_eq!(text, "unknown store mongodb:; the known ones are memory: and sqlite:");
-    for scheme in ["redis", "rediss", "etcd", "etcds", "zk", "postgres", "postgresql", "mysql", "mariadb", "REDIS"] {
+    assert_eq!(text, "unknown store mongodb:; the known ones are memory:, sqlite:, etcd: and etcds:");
+    for scheme in ["redis", "rediss", "zk", "postgres", "postgresql", "mysql", "mariadb", "REDIS"] {
         let text = refused(Config::from_url(&format!("{scheme}://shop:{PASSWORD}@127.0.0.1:1/0")));
         assert!(text.starts_with(&format!("store {}: has no backend", scheme.to_lowercase())), "{text}");
-        assert!(text.ends_with("the stores that it has are memory: and sqlite:"), "{text}");
+        assert!(text.ends_with("the stores that it has are memory:, sqlite:, etcd: and etcds:"), "{text}");
     }
 }
 

@@ -64,7 +64,8 @@ pub(crate) fn install() {
     ONCE.call_once(|| {
         // Of store clients only what they warn of: some tell of every frame, which is slow and hides our own story.
         let ours = filter_fn(|metadata| {
-            let ours = ["lock_", "leasehold", "conformance_tests"].iter().any(|name| metadata.target().starts_with(name));
+            let ours =
+                ["lock_", "leasehold", "conformance_tests"].iter().any(|name| metadata.target().starts_with(name));
             ours || *metadata.level() <= Level::WARN
         });
         let lines = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(Writers).with_filter(ours);

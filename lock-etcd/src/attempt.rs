@@ -129,7 +129,7 @@ impl Store {
                     Some(_) => Ok(Round::Again),
                 }
             }
-            Entered::Line(line) => self.in_line(claim, keys, limit, lease, line, foreign).await,
+            Entered::Line(line) => self.in_line(claim, keys, limit, lease, *line, foreign).await,
         }
     }
 

@@ -91,13 +91,7 @@ impl Failure {
             Error::GRpcStatus(status) => status.message().to_owned(),
             other => other.to_string(),
         };
-        Failure {
-            fault: Fault::of(&cause),
-            repeated: false,
-            endpoint: endpoint.to_owned(),
-            said,
-            cause: Some(cause),
-        }
+        Failure { fault: Fault::of(&cause), repeated: false, endpoint: endpoint.to_owned(), said, cause: Some(cause) }
     }
 
     pub(crate) fn silent(endpoint: &str, limit: Duration) -> Self {

@@ -23,11 +23,7 @@ const BORROWED: u32 = 1 << 31;
 
 impl Store {
     /// Makes what is left at least `lease`, if the claim holds.
-    pub(crate) async fn extend(
-        self: &Arc<Self>,
-        claim: &Claim,
-        lease: Duration,
-    ) -> Result<Extension, BackendError> {
+    pub(crate) async fn extend(self: &Arc<Self>, claim: &Claim, lease: Duration) -> Result<Extension, BackendError> {
         let ttl_s = ttl_s(lease, &self.capabilities)?;
         let keys = LockKeys::of(claim);
         for _ in 0..ROUNDS {
@@ -67,7 +63,8 @@ impl Store {
             return Ok(None);
         }
         let asked_at = self.now();
-        let left = self.members.ask(limit, async |member| member.lease().time_to_live(own.lease, None).await).await?.value;
+        let left =
+            self.members.ask(limit, async |member| member.lease().time_to_live(own.lease, None).await).await?.value;
         if left.ttl() <= 0 {
             return Ok(None);
         }
@@ -78,9 +75,9 @@ impl Store {
 
     /// Whether what is known of a claim has changed since: another extension came in between.
     fn has_moved(&self, claim: &Claim, bound: Lease) -> bool {
-        self.claims.get(claim.id).is_some_and(|known| {
-            known.moving.is_some() || known.lease.is_some_and(|lease| lease.id != bound.id)
-        })
+        self.claims
+            .get(claim.id)
+            .is_some_and(|known| known.moving.is_some() || known.lease.is_some_and(|lease| lease.id != bound.id))
     }
 
     /// Keeps the lease alive, and looks whether the key is still bound to it.
@@ -183,10 +180,9 @@ impl Store {
         };
         let moved = answer.succeeded()
             || answer.op_responses().iter().any(|op| match op {
-                TxnOpResponse::Get(found) => found
-                    .kvs()
-                    .iter()
-                    .any(|kv| kv.create_revision() == revision && kv.lease() == longer.id),
+                TxnOpResponse::Get(found) => {
+                    found.kvs().iter().any(|kv| kv.create_revision() == revision && kv.lease() == longer.id)
+                }
                 _ => false,
             });
         let revision_of_move = At::of(answer.header()).revision;

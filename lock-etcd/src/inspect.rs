@@ -57,9 +57,8 @@ impl Store {
                 .with_limit(PAGE)
                 .with_revision(revision);
             let (options, start) = (&options, &from);
-            let asked = self.members.ask(limit, async |member| {
-                member.kv().get(start.clone(), Some(options.clone())).await
-            });
+            let asked =
+                self.members.ask(limit, async |member| member.kv().get(start.clone(), Some(options.clone())).await);
             let page = asked.await?.value;
             for kv in page.kvs() {
                 if let Some((name, claim)) = selected.parse(kv.key()) {

@@ -101,8 +101,11 @@ pub(crate) fn value_of(info: &HolderInfo) -> Vec<u8> {
 /// The holder that a claim's key tells of. A value that is not ours tells less, and stands for a holder all the same.
 pub(crate) fn holder_of(claim: ClaimId, revision: i64, value: &[u8]) -> Holder {
     let value: Value<'_> = serde_json::from_slice(value).unwrap_or_default();
-    let info =
-        HolderInfo { host: value.host.into_owned(), pid: value.pid, label: value.label.map(|label| label.into_owned()) };
+    let info = HolderInfo {
+        host: value.host.into_owned(),
+        pid: value.pid,
+        label: value.label.map(|label| label.into_owned()),
+    };
     Holder::new(claim, token_of(revision), &info)
 }
 

@@ -73,7 +73,12 @@ impl Member {
         }
     }
 
-    async fn ask(&self, mut keeper: LeaseKeeper, mut stream: LeaseKeepAliveStream, id: i64) -> Result<KeepAlive, Error> {
+    async fn ask(
+        &self,
+        mut keeper: LeaseKeeper,
+        mut stream: LeaseKeepAliveStream,
+        id: i64,
+    ) -> Result<KeepAlive, Error> {
         keeper.id = id;
         keeper.keep_alive().await?;
         let ended = || Error::IoError(std::io::ErrorKind::UnexpectedEof.into());

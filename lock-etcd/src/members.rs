@@ -111,7 +111,11 @@ impl Members {
                 // What is no address may be a misplaced password.
                 return Err(wrong("an etcd endpoint is no HOST:PORT, such as 10.0.0.1:2379".to_owned()));
             }
-            slots.push(Slot { url: format!("{scheme}://{address}"), address: address.clone(), member: Mutex::default() });
+            slots.push(Slot {
+                url: format!("{scheme}://{address}"),
+                address: address.clone(),
+                member: Mutex::default(),
+            });
         }
         // Clients spread over the members.
         let first = fastrand::usize(..slots.len());
@@ -159,11 +163,7 @@ impl Members {
     /// Sends a request to the member in use, and to each other one while there is no answer.
     ///
     /// So every request must be one that may be applied twice: all of ours name what they make by the claim's id.
-    pub(crate) async fn ask<T, F>(
-        &self,
-        limit: Duration,
-        send: impl Fn(Arc<Member>) -> F,
-    ) -> Result<Answer<T>, Failure>
+    pub(crate) async fn ask<T, F>(&self, limit: Duration, send: impl Fn(Arc<Member>) -> F) -> Result<Answer<T>, Failure>
     where
         F: Future<Output = Result<T, Error>>,
     {

@@ -53,7 +53,8 @@ pub(crate) struct At {
 
 impl At {
     pub(crate) fn of(header: Option<&etcd_client::ResponseHeader>) -> Self {
-        header.map_or(At { revision: 0, term: 0 }, |header| At { revision: header.revision(), term: header.raft_term() })
+        header
+            .map_or(At { revision: 0, term: 0 }, |header| At { revision: header.revision(), term: header.raft_term() })
     }
 }
 
@@ -72,7 +73,7 @@ pub(crate) enum Entered {
     /// Nobody was there: the claim holds.
     Granted(At),
     /// Others are there, or the claim itself is already.
-    Line(Line),
+    Line(Box<Line>),
 }
 
 /// The first request of a claim: if the lock has no key, write the claim's.
@@ -112,7 +113,7 @@ pub(crate) fn entered(keys: &LockKeys, answer: &TxnResponse) -> Entered {
     let last = reads.next().unwrap_or_default();
     let first = reads.next().and_then(|found| found.into_iter().next());
     let ahead = own.as_ref().and_then(|own| last.into_iter().find(|entry| entry.revision < own.revision));
-    Entered::Line(Line { at, own, ahead, first })
+    Entered::Line(Box::new(Line { at, own, ahead, first }))
 }
 
 /// Where a claim stands whose key was created at this revision. A linearizable read, so a majority stands behind it.
@@ -142,10 +143,7 @@ pub(crate) fn rebind(key: &str, revision: i64, from: i64, to: i64) -> Txn {
     let same = Compare::create_revision(key, CompareOp::Equal, revision);
     let bound = Compare::lease(key, CompareOp::Equal, from);
     let options = PutOptions::new().with_lease(to).with_ignore_value();
-    Txn::new()
-        .when([same, bound])
-        .and_then([TxnOp::put(key, "", Some(options))])
-        .or_else([TxnOp::get(key, None)])
+    Txn::new().when([same, bound]).and_then([TxnOp::put(key, "", Some(options))]).or_else([TxnOp::get(key, None)])
 }
 
 /// The entries of a read.

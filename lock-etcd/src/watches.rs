@@ -12,9 +12,7 @@ use std::{
     time::Duration,
 };
 
-use etcd_client::{
-    WatchFilterType, WatchOptions, WatchRequestSender, WatchResponse, WatchResponseStream, WatchStream,
-};
+use etcd_client::{WatchFilterType, WatchOptions, WatchRequestSender, WatchResponse, WatchResponseStream, WatchStream};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::members::Members;

@@ -24,7 +24,8 @@ async fn a_lease_revoked_by_hand_is_told_by_push_and_is_a_loss() {
 #[tokio::test]
 async fn a_key_deleted_by_hand_is_told_to_the_guard_long_before_its_renewal() {
     let stage = Stage::new().await;
-    let client = LockClient::builder(crate::connect(stage.server.address()).await).lease(LEASE).build().expect("a client");
+    let client =
+        LockClient::builder(crate::connect(stage.server.address()).await).lease(LEASE).build().expect("a client");
     let guard = client.lock("x").acquire().await.expect("acquired");
     let held = claim("x", Intent::Try, LEASE);
     let first = stage.raw.first(&key_of(&held)).await.expect("a look").expect("a key");

@@ -6,7 +6,7 @@ use conformance_tests::free_address;
 use lock_core::{Backend as _, BackendErrorKind, Extension, Intent, LockClient};
 use lock_etcd::{EtcdBackend, EtcdConfig};
 
-use crate::{PATIENCE, claim, granted, soon, members::Cluster, until};
+use crate::{PATIENCE, claim, granted, members::Cluster, soon, until};
 
 const LEASE: Duration = Duration::from_secs(6);
 
@@ -55,8 +55,7 @@ async fn a_hold_and_a_waiter_outlive_a_leader_that_is_stopped_for_longer_than_th
 async fn holds_survive_a_leader_that_is_killed() {
     let cluster = Cluster::start().expect("three members start");
     let client = client(&cluster).await;
-    let guards: Vec<_> =
-        futures_util::future::join_all((0..20).map(|i| client.lock(format!("x{i}")).acquire())).await;
+    let guards: Vec<_> = futures_util::future::join_all((0..20).map(|i| client.lock(format!("x{i}")).acquire())).await;
     let guards: Vec<_> = guards.into_iter().map(|guard| guard.expect("acquired")).collect();
     cluster.member(leader(&cluster).await).kill();
     tokio::time::sleep(LEASE + LEASE / 2).await;

@@ -48,7 +48,7 @@ async fn a_lease_serves_one_claim_after_another_and_goes_when_the_client_closes(
 fn proposals(stage: &Stage) -> u64 {
     let metrics = server::says(stage.server.address(), "/metrics").expect("an answer");
     let line = metrics.lines().find_map(|line| line.strip_prefix("etcd_server_proposals_applied_total "));
-    line.and_then(|number| number.parse::<f64>().ok()).map(|number| number as u64).expect("a number")
+    line.and_then(|number| number.parse().ok()).expect("a number")
 }
 
 #[tokio::test]
@@ -134,7 +134,8 @@ async fn a_longer_extension_moves_the_claim_to_another_lease_and_keeps_its_token
     assert_ne!(first.lease(), short);
     until("the short lease is revoked", async || !leases(&stage).await.contains(&short)).await;
     // A renewal to the shorter length leaves what remains as it is (L6).
-    let Extension::Extended(left) = stage.backend.extend(&held, Duration::from_secs(5)).await.expect("an answer") else {
+    let Extension::Extended(left) = stage.backend.extend(&held, Duration::from_secs(5)).await.expect("an answer")
+    else {
         panic!("the claim is held");
     };
     assert!(left > Duration::from_secs(20) && left <= LEASE, "{left:?}");

@@ -56,7 +56,9 @@ impl Raw {
 
     async fn claims_of(&self, namespace: &Namespace) -> Seen<Vec<KeyValue>> {
         let mut keys = self.keys(format!("leasehold/{}/lock/", namespace.encoded())).await?;
-        keys.retain(|kv| kv.key_str().is_ok_and(|key| key.rsplit('/').next().is_some_and(|id| id.parse::<ClaimId>().is_ok())));
+        keys.retain(|kv| {
+            kv.key_str().is_ok_and(|key| key.rsplit('/').next().is_some_and(|id| id.parse::<ClaimId>().is_ok()))
+        });
         Ok(keys)
     }
 }
@@ -112,7 +114,11 @@ impl Oracle for Raw {
         let put = TxnOp::put(format!("{}{claim}", prefix(key)), r#"{"host":"oracle","pid":1}"#, Some(options));
         let txn = Txn::new().when([there]).and_then([TxnOp::delete(first.key(), None), put]);
         let done = self.client.kv_client().txn(txn).await.map_err(Blind::failed)?;
-        if done.succeeded() { Ok(()) } else { Err(Blind::Failed("the claim went before it was overwritten".to_owned())) }
+        if done.succeeded() {
+            Ok(())
+        } else {
+            Err(Blind::Failed("the claim went before it was overwritten".to_owned()))
+        }
     }
 
     async fn endless(&self, namespace: &Namespace) -> Seen<Vec<String>> {
