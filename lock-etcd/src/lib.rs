@@ -4,7 +4,10 @@
 //! line in the order of their creation: the first holds, each other one waits for the one before it. The revision that
 //! created a key is its claim's fencing token.
 //!
-//! Needs etcd 3.4 or later. Building needs `protoc` and the `.proto` files that come with it (on Debian and Ubuntu the
+//! Needs etcd 3.4 or later; before 3.4.31 and 3.5.13, a leader that was stalled for longer than a lease may end it
+//! although its holder renewed it with the next leader. The holder is told at once, but another may hold by then.
+//!
+//! Building needs `protoc` and the `.proto` files that come with it (on Debian and Ubuntu the
 //! packages `protobuf-compiler` and `libprotobuf-dev`), for the sake of the client library.
 //!
 //! Where the cluster has users, a lock's user needs read and write permission for the keys that begin with
