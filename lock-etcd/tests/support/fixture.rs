@@ -1,6 +1,10 @@
 //! The fixture: one server for all cases, and a private one for those that stop or restart theirs.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    net::SocketAddr,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use conformance_tests::{Fixture, Oracle, Outcome, PrivateServer, Server, Stop};
@@ -14,27 +18,34 @@ const ADDRESS: &str = "LEASEHOLD_TEST_ETCD";
 
 /// A server that the suite runs against.
 #[derive(Debug)]
-pub(crate) struct Etcd {
-    address: SocketAddr,
-    /// None for a server that someone else runs.
-    server: Option<Arc<PrivateServer>>,
-    /// Whether a case may stop it.
-    private: bool,
+pub(crate) enum Etcd {
+    /// One that someone else runs.
+    There(SocketAddr),
+    /// The one of this run, started when it is first needed: processes that are workers of a case need none, and
+    /// would leave theirs behind when the case kills them.
+    Shared(OnceLock<PrivateServer>),
+    /// One that a case may stop.
+    Private(Arc<PrivateServer>),
 }
 
 impl Etcd {
-    /// The server that the environment names, or else one that is started here.
+    /// The server that the environment names, or else one that can be started here.
     pub(crate) fn find() -> Result<Self, String> {
         if let Ok(address) = std::env::var(ADDRESS) {
             let address = address.parse().map_err(|error| format!("{ADDRESS}={address} is no address: {error}"))?;
-            return Ok(Etcd { address, server: None, private: false });
+            return Ok(Etcd::There(address));
         }
-        Etcd::start(false).map_err(|error| format!("etcd does not start: {error}"))
+        let version = std::process::Command::new("etcd").arg("--version").output();
+        version.map_err(|error| format!("etcd does not start: {error}"))?;
+        Ok(Etcd::Shared(OnceLock::new()))
     }
 
-    fn start(private: bool) -> std::io::Result<Self> {
-        let server = server::start(&[])?;
-        Ok(Etcd { address: server.address(), server: Some(Arc::new(server)), private })
+    fn place(&self) -> SocketAddr {
+        match self {
+            Etcd::There(address) => *address,
+            Etcd::Shared(server) => server.get_or_init(|| server::start(&[]).expect("etcd starts")).address(),
+            Etcd::Private(server) => server.address(),
+        }
     }
 }
 
@@ -49,20 +60,21 @@ impl Fixture for Etcd {
     }
 
     async fn connect(&self) -> Outcome<Arc<dyn Backend>> {
-        connect(self.address).await
+        connect(self.place()).await
     }
 
     async fn oracle(&self) -> Outcome<Arc<dyn Oracle>> {
-        let raw = Raw::connect(self.address).await.map_err(|error| Stop::broken(error.to_string()))?;
+        let raw = Raw::connect(self.place()).await.map_err(|error| Stop::broken(error.to_string()))?;
         Ok(Arc::new(raw))
     }
 
     async fn private(&self) -> Outcome<Arc<dyn Fixture>> {
-        Ok(Arc::new(tokio::task::spawn_blocking(|| Etcd::start(true)).await??))
+        let server = tokio::task::spawn_blocking(|| server::start(&[])).await??;
+        Ok(Arc::new(Etcd::Private(Arc::new(server))))
     }
 
     fn spec(&self) -> Option<String> {
-        Some(self.address.to_string())
+        Some(self.place().to_string())
     }
 
     async fn open(&self, spec: &str) -> Outcome<Arc<dyn Backend>> {
@@ -70,12 +82,14 @@ impl Fixture for Etcd {
     }
 
     fn server(&self) -> Option<Arc<dyn Server>> {
-        let server = self.server.as_ref().filter(|_| self.private)?;
-        Some(Arc::new(Owned(Arc::clone(server))))
+        match self {
+            Etcd::Private(server) => Some(Arc::new(Owned(Arc::clone(server)))),
+            _ => None,
+        }
     }
 
     fn address(&self) -> Option<SocketAddr> {
-        Some(self.address)
+        Some(self.place())
     }
 
     async fn connect_by(&self, address: SocketAddr) -> Outcome<Arc<dyn Backend>> {
