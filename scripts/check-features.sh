@@ -10,8 +10,8 @@ clients() {
         redis) echo "redis" ;;
         sqlite) echo "sqlx-core sqlx-sqlite libsqlite3-sys" ;;
         zookeeper) echo "zookeeper-client" ;;
-        postgres) echo "sqlx-core sqlx-postgres rustls" ;;
-        mysql) echo "sqlx-core sqlx-mysql rustls" ;;
+        postgres) echo "sqlx-core sqlx-postgres" ;;
+        mysql) echo "sqlx-core sqlx-mysql" ;;
         *) echo "check-features.sh: no clients are listed for the feature $1" >&2; exit 1 ;;
     esac
 }
