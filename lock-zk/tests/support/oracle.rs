@@ -39,7 +39,8 @@ impl Nodes {
     /// A session that lives: a server without its data knows none of before.
     pub(crate) async fn client(&self) -> Result<Client, Error> {
         let mut client = self.client.lock().await;
-        if client.state().is_terminated() {
+        // The session's state lags behind the server's word, so the server is asked.
+        if client.state().is_terminated() || matches!(client.check_stat("/").await, Err(Error::SessionExpired)) {
             *client = connect(&self.hosts).await?;
         }
         Ok(client.clone())
