@@ -181,7 +181,7 @@ Configuration file (TOML), ./leasehold.toml or $XDG_CONFIG_HOME/leasehold/config
   namespace = \"shop\"
   lease = \"30s\"
   [stores.prod]                   # used with --store prod; the same keys
-  store = \"etcd://etcd1:2379,etcd2:2379\"";
+  store = \"postgres://shop@db/locks\"";
 
 #[cfg(test)]
 mod tests {

@@ -58,7 +58,7 @@ impl Fault {
             Fault::Conflict => {
                 format!("{server}: another transaction keeps the lock's row locked ({said}); end that transaction")
             }
-            Fault::NoConnection => format!("{server}: the connection was lost ({said}); it is made anew"),
+            Fault::NoConnection => format!("{server}: there is no connection ({said})"),
             Fault::NotNow => format!("{server} does not serve now ({said})"),
             Fault::ReadOnly => format!("{server} takes no writes now ({said}); name the primary server"),
             Fault::Config => {
