@@ -13,6 +13,7 @@ use crate::{
     call::{Answered, no_answer},
     fate::{Fate, Seeking},
     hold::Hold,
+    janitor::Janitor,
     line::{Place, Standing},
     owners::{Arrival, Entrance, Owners},
     reenter::reenter,
@@ -147,6 +148,7 @@ impl Acquisition<'_> {
             self.place = Some(self.shared.lines.join(self.shared, &self.request.name, self.started_at));
         }
         loop {
+            self.shared.check_open()?;
             let claim = self.request.claim(self.shared, intent);
             let now = self.shared.clock.now();
             let limit = self.shared.options.cleanup_limit;
@@ -175,8 +177,10 @@ impl Acquisition<'_> {
 
     /// Makes the grant a hold that is renewed. None: it came too late, and is being released.
     fn take(&self, seeking: Seeking, sent_at: Duration, mut grant: Grant) -> Result<Option<Arc<Hold>>, Error> {
-        let Some(fate) = seeking.take() else { return Ok(None) };
         let shared = self.shared;
+        // Between the claim's taking and the engine's, nobody else answers for it: the janitor must not leave (L11).
+        let _abroad = Janitor::call_goes_abroad(shared);
+        let Some(fate) = seeking.take() else { return Ok(None) };
         let token = shared.user_token(grant.token);
         let hold = Hold::new(self.request, fate, sent_at, &grant, token, shared.capabilities.margin);
         let now = shared.clock.now();

@@ -45,16 +45,14 @@ impl Shared {
 
     /// Sends an attempt. None if the claim has ended: its id is never attempted again.
     pub(crate) fn attempt(self: &Arc<Self>, fate: &Arc<Fate>, request_timeout: Duration) -> Option<Answer<Attempt>> {
-        if !fate.begin_attempt() {
+        // Counted before the look at `closed`: a close that comes later waits for this call (L11).
+        let abroad = Janitor::call_goes_abroad(self);
+        if self.closed.is_cancelled() || !fate.begin_attempt() {
             return None;
         }
         let (tx, rx) = oneshot::channel();
-        let mut under_way = UnderWay {
-            shared: Arc::clone(self),
-            fate: Arc::clone(fate),
-            ended: false,
-            _abroad: Janitor::call_goes_abroad(self),
-        };
+        let mut under_way =
+            UnderWay { shared: Arc::clone(self), fate: Arc::clone(fate), ended: false, _abroad: abroad };
         self.runtime.spawn(async move {
             let (shared, fate) = (Arc::clone(&under_way.shared), Arc::clone(&under_way.fate));
             fate.sent(shared.clock.now());

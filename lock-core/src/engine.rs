@@ -201,12 +201,24 @@ fn plan_nap(engine: &Engine, lines_next: Option<Duration>, now: Duration) -> Opt
     Some(next.map(|next| next.saturating_sub(now).max(Duration::from_millis(1))))
 }
 
+/// Puts a hold that was taken out back; one that missed a close meanwhile is lost by it (L11).
+fn put_back(shared: &Arc<Shared>, hold: &Arc<Hold>, due: Duration) {
+    let mut agenda = shared.engine.agenda.lock();
+    if !agenda.shut {
+        agenda.put(Arc::clone(hold), due);
+        return;
+    }
+    drop(agenda);
+    hold.lose(LossReason::Closed);
+    shared.end(&hold.fate);
+}
+
 fn see_to(shared: &Arc<Shared>, hold: Arc<Hold>, now: Duration) {
     match hold.task(now) {
         Task::Forget => {}
-        Task::Wait(until) => shared.engine.agenda.lock().put(hold, until),
+        Task::Wait(until) => put_back(shared, &hold, until),
         Task::Renew { lease, again_at } => {
-            shared.engine.agenda.lock().put(Arc::clone(&hold), again_at);
+            put_back(shared, &hold, again_at);
             // Not waited for: a slow store must not delay the others' renewals.
             drop(extend_hold(shared, &hold, lease, None));
         }

@@ -23,6 +23,9 @@ use crate::{
 /// How many releases the janitor has under way at once: enough to keep a store busy, few enough for a small pool.
 const AT_ONCE: usize = 64;
 
+/// How often forgotten acquisitions are looked for.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
 /// The longest pause between two releases of one claim.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
@@ -161,7 +164,8 @@ impl Janitor {
     /// How many clean-ups are pending.
     pub(crate) fn pending(&self) -> usize {
         let book = self.book.lock();
-        book.due.len() + book.under_way
+        // A call under way may yet leave something.
+        book.due.len() + book.under_way + self.abroad.load(Ordering::SeqCst)
     }
 
     #[cfg(test)]
@@ -178,8 +182,14 @@ fn pause(tries: u32) -> Duration {
 /// The janitor's task.
 pub(crate) async fn run(shared: Arc<Shared>) {
     let mut under_way = FuturesUnordered::new();
+    let mut look_at = tokio::time::Instant::now() + LOOK_EVERY;
     loop {
         let now = shared.clock.now();
+        if tokio::time::Instant::now() >= look_at {
+            // Also on a client whose releases wake this task all the time.
+            find_forgotten(&shared);
+            look_at = tokio::time::Instant::now() + LOOK_EVERY;
+        }
         while under_way.len() < AT_ONCE
             && let Some(chore) = next_due(&shared.janitor, now)
         {
@@ -189,7 +199,7 @@ pub(crate) async fn run(shared: Arc<Shared>) {
         let Some(nap) = plan_nap(&shared, now) else { break };
         tokio::select! {
             () = shared.janitor.wake.notified() => {}
-            () = tokio::time::sleep(nap) => find_forgotten(&shared),
+            () = tokio::time::sleep(nap) => {}
             Some(()) = under_way.next() => {}
         }
     }
@@ -218,7 +228,7 @@ fn plan_nap(shared: &Shared, now: Duration) -> Option<Duration> {
     }
     let next = book.due.first_key_value().map_or(IDLE, |((at, _), _)| at.saturating_sub(now));
     // Forgotten acquisitions tell nobody; while there are any, someone has to look.
-    let look = if book.looking { Duration::from_secs(1) } else { IDLE };
+    let look = if book.looking { LOOK_EVERY } else { IDLE };
     Some(next.min(look).max(Duration::from_millis(1)))
 }
 

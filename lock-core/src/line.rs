@@ -217,10 +217,17 @@ impl Place {
     pub(crate) fn is_head(&mut self, now: Duration) -> bool {
         let mut lines = self.shared.lines.by_name.lock();
         let line = lines.entry(self.name.clone()).or_default();
-        if !line.waiters.contains_key(&self.ticket) {
+        let reseated = !line.waiters.contains_key(&self.ticket);
+        if reseated {
             self.ticket = line.seat(&self.wake, &self.woken, now);
         }
-        line.is_head(self.ticket)
+        let head = line.is_head(self.ticket);
+        let minded = line.waiters.len() > 1;
+        drop(lines);
+        if minded && reseated {
+            self.shared.engine.mind_lines();
+        }
+        head
     }
 
     /// The head asks the store with this claim; the call ends by `due`.
