@@ -10,6 +10,8 @@ use crate::Config;
 /// - `sqlite:PATH` is a file on a local disk, made where it is missing; its directory must exist. The path is relative,
 ///   or absolute as in `sqlite:/var/lib/shop/locks.db` and `sqlite:///var/lib/shop/locks.db`. In it `%`, `?` and `#`
 ///   are written `%25`, `%3F` and `%23`.
+/// - `etcd://HOST:PORT,HOST:PORT` is an etcd cluster, `etcds://` the same over TLS. A user is written before the first
+///   host, as in `etcd://USER:PASSWORD@HOST:PORT`, and the port is 2379 unless given.
 /// - `redis://[[user]:password@]host[:port][/database]` is a Redis server, port 6379 unless given; `rediss://` reaches it
 ///   by TLS. In the user and the password `%`, `/`, `?`, `#`, `@` and `:` are percent-encoded.
 ///
@@ -36,7 +38,8 @@ use crate::Config;
 /// | `sslmode`, `sslrootcert`, `sslcert`, `sslkey`, `host`, `application_name`, `options` | on PostgreSQL: as its own programs read them; `host` may be the directory of a socket | encrypted where the server can |
 /// | `ssl-mode`, `ssl-ca`, `ssl-cert`, `ssl-key`, `socket` | on MySQL and MariaDB: as their own programs read them | encrypted where the server can |
 /// | `max_page_count` | on SQLite: how many pages of 4 KiB the file may grow to | without limit |
-/// | `tls_ca` | on `rediss:`: the file of certificates, in PEM form, that may have signed the server's | the system's |
+/// | `tls_ca` | on `rediss:` and `etcds:`: the file of certificates, in PEM form, that may have signed the server's | the system's |
+/// | `tls_cert`, `tls_key` | on `etcds:`: the files, in PEM form, of the certificate to show and of its key | none |
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]

@@ -17,6 +17,7 @@
 //! |---|---|---|
 //! | `memory:` | this process, for tests | always there |
 //! | `redis://`, `rediss://` | a Redis server, for any number of hosts | `redis` |
+//! | `etcd://HOST:PORT,...`, `etcds://...` with TLS | an etcd cluster | `etcd` |
 //! | `sqlite:PATH` | a file, for the processes of one host | `sqlite` |
 //! | `zk://HOST:PORT,.../CHROOT` | a ZooKeeper ensemble | `zookeeper` |
 //! | `postgres://USER:PASSWORD@HOST/DATABASE` | a table of a PostgreSQL server | `postgres` |
@@ -27,6 +28,8 @@
 
 mod config;
 mod connect;
+#[cfg(feature = "etcd")]
+mod etcd;
 mod options;
 mod scheme;
 #[cfg(any(feature = "postgres", feature = "mysql"))]
@@ -40,6 +43,8 @@ pub use config::Config;
 pub use connect::{connect, connect_config};
 #[doc(inline)]
 pub use lock_core::*;
+#[cfg(feature = "etcd")]
+pub use lock_etcd::{EtcdBackend, EtcdConfig, EtcdTls};
 #[cfg(feature = "redis")]
 pub use lock_redis::{RedisBackend, RedisConfig};
 #[cfg(any(feature = "postgres", feature = "mysql"))]

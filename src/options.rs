@@ -18,6 +18,8 @@ pub(crate) struct Options {
     pub(crate) max_connections: Option<u32>,
     pub(crate) max_page_count: Option<u32>,
     pub(crate) tls_ca: Option<String>,
+    pub(crate) tls_cert: Option<String>,
+    pub(crate) tls_key: Option<String>,
     pub(crate) table: Option<String>,
     pub(crate) listen: Option<Listen>,
     /// Options that a database's driver reads.
@@ -52,6 +54,8 @@ impl Options {
             "max_connections" => once(&mut self.max_connections, key, number(key, value, 1, scheme.max_connections())?),
             "max_page_count" => once(&mut self.max_page_count, key, number(key, value, 1, u32::MAX)?),
             "tls_ca" => once(&mut self.tls_ca, key, file(key, value)?),
+            "tls_cert" => once(&mut self.tls_cert, key, file(key, value)?),
+            "tls_key" => once(&mut self.tls_key, key, file(key, value)?),
             "table" => once(&mut self.table, key, value.to_owned()),
             "listen" => once(&mut self.listen, key, listen(value)?),
             _ if self.driver.iter().any(|(known, _)| known == key) => Err(twice(key)),

@@ -6,6 +6,11 @@ use lock_core::{Error, ErrorKind};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scheme {
     Memory,
+    #[cfg(feature = "etcd")]
+    Etcd,
+    /// etcd by TLS.
+    #[cfg(feature = "etcd")]
+    Etcds,
     #[cfg(feature = "redis")]
     Redis,
     /// Redis by TLS.
@@ -26,16 +31,21 @@ enum Known {
     Here(Scheme),
     /// The backend exists and this build is without it.
     #[cfg_attr(
-        all(feature = "mysql", feature = "postgres", feature = "redis", feature = "sqlite", feature = "zookeeper"),
+        all(
+            feature = "etcd",
+            feature = "mysql",
+            feature = "postgres",
+            feature = "redis",
+            feature = "sqlite",
+            feature = "zookeeper"
+        ),
         expect(dead_code, reason = "every backend is compiled in")
     )]
     NeedsFeature(&'static str),
-    /// This version has no such backend at all.
-    NotYet(&'static str),
 }
 
-/// The schemes that a URL can begin with today.
-const AVAILABLE: &str = "memory:, sqlite:, redis:, rediss:, postgres:, mysql: and zk:";
+/// The schemes that a URL can begin with.
+const AVAILABLE: &str = "memory:, sqlite:, redis:, rediss:, etcd:, etcds:, postgres:, mysql: and zk:";
 
 impl Scheme {
     /// The scheme of this name, in any case of letters.
@@ -57,7 +67,12 @@ impl Scheme {
             "sqlite" => Known::Here(Scheme::Sqlite),
             #[cfg(not(feature = "sqlite"))]
             "sqlite" => Known::NeedsFeature("sqlite"),
-            "etcd" | "etcds" => Known::NotYet("etcd"),
+            #[cfg(feature = "etcd")]
+            "etcd" => Known::Here(Scheme::Etcd),
+            #[cfg(feature = "etcd")]
+            "etcds" => Known::Here(Scheme::Etcds),
+            #[cfg(not(feature = "etcd"))]
+            "etcd" | "etcds" => Known::NeedsFeature("etcd"),
             #[cfg(feature = "zookeeper")]
             "zk" => Known::Here(Scheme::ZooKeeper),
             #[cfg(not(feature = "zookeeper"))]
@@ -77,10 +92,6 @@ impl Scheme {
             Known::NeedsFeature(feature) => Err(config(format!(
                 "store {name}: is not compiled in; build leasehold with its Cargo feature \"{feature}\""
             ))),
-            Known::NotYet(server) => Err(config(format!(
-                "store {name}: has no backend for {server} in leasehold {}; the stores that it has are {AVAILABLE}",
-                env!("CARGO_PKG_VERSION")
-            ))),
         }
     }
 
@@ -93,6 +104,10 @@ impl Scheme {
             Scheme::Redis => &[],
             #[cfg(feature = "redis")]
             Scheme::Rediss => &[&["tls_ca"]],
+            #[cfg(feature = "etcd")]
+            Scheme::Etcd => &[],
+            #[cfg(feature = "etcd")]
+            Scheme::Etcds => &[&["tls_ca", "tls_cert", "tls_key"]],
             #[cfg(feature = "zookeeper")]
             Scheme::ZooKeeper => &[],
             #[cfg(feature = "sqlite")]
@@ -109,6 +124,8 @@ impl Scheme {
     pub(crate) fn max_connections(self) -> u32 {
         match self {
             Scheme::Memory => 1,
+            #[cfg(feature = "etcd")]
+            Scheme::Etcd | Scheme::Etcds => 1,
             #[cfg(feature = "redis")]
             Scheme::Redis | Scheme::Rediss => 1,
             #[cfg(feature = "zookeeper")]
@@ -127,6 +144,10 @@ impl Scheme {
     pub(crate) fn prefix(self) -> &'static str {
         match self {
             Scheme::Memory => "memory:",
+            #[cfg(feature = "etcd")]
+            Scheme::Etcd => "etcd:",
+            #[cfg(feature = "etcd")]
+            Scheme::Etcds => "etcds:",
             #[cfg(feature = "redis")]
             Scheme::Redis => "redis:",
             #[cfg(feature = "redis")]

@@ -16,6 +16,8 @@ static MEMORY: LazyLock<MemoryBackend> = LazyLock::new(MemoryBackend::new);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Store {
     Memory,
+    #[cfg(feature = "etcd")]
+    Etcd(crate::etcd::Cluster),
     #[cfg(feature = "redis")]
     Redis(lock_redis::RedisConfig),
     #[cfg(feature = "sqlite")]
@@ -36,6 +38,8 @@ impl Store {
         match scheme {
             Scheme::Memory if matches!(place, "" | "//") => Ok(Store::Memory),
             Scheme::Memory => Err(config("store memory: takes no path; there is one such store in a process")),
+            #[cfg(feature = "etcd")]
+            Scheme::Etcd | Scheme::Etcds => crate::etcd::Cluster::parse(scheme, place).map(Store::Etcd),
             #[cfg(feature = "redis")]
             Scheme::Redis | Scheme::Rediss => {
                 let url = [scheme.prefix(), place].concat();
@@ -58,6 +62,11 @@ impl Store {
             Store::Memory => {
                 check_lease(options, lock_core::Backend::capabilities(&*MEMORY))?;
                 Ok(LockClient::builder(MEMORY.clone()))
+            }
+            #[cfg(feature = "etcd")]
+            Store::Etcd(cluster) => {
+                check_lease(options, &lock_etcd::EtcdBackend::etcd_capabilities())?;
+                Ok(LockClient::builder(lock_etcd::EtcdBackend::connect(&cluster.config(options)?).await?))
             }
             #[cfg(feature = "redis")]
             Store::Redis(server) => {
