@@ -35,6 +35,7 @@ mod scheme;
 #[cfg(any(feature = "postgres", feature = "mysql"))]
 mod server;
 mod store;
+mod stores;
 mod text;
 #[cfg(feature = "zookeeper")]
 mod zookeeper;
@@ -55,6 +56,7 @@ pub use lock_sql::SqlBackend;
 pub use lock_sql::SqliteConfig;
 #[cfg(feature = "zookeeper")]
 pub use lock_zk::{ZkBackend, ZkConfig};
+pub use stores::{StoreKind, stores};
 
 /// README's code compiles and runs.
 #[cfg(doctest)]

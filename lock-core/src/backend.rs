@@ -1,10 +1,14 @@
 //! The trait that a store's backend implements: four atomic things, and nothing else.
 
-use std::{fmt::Debug, sync::Arc, time::Duration};
+use std::{
+    fmt::Debug,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use async_trait::async_trait;
 
-use crate::{Attempt, BackendError, Capabilities, Claim, Extension, LockRecord, Release, Selector};
+use crate::{Attempt, BackendError, Capabilities, Claim, Extension, Finding, LockRecord, Release, Selector, Usage};
 
 /// A store that can keep locks.
 ///
@@ -43,6 +47,25 @@ pub trait Backend: Debug + Send + Sync + 'static {
     /// Who holds and who waits, for people. Records kept only for their token are left out.
     async fn inspect(&self, selector: &Selector) -> Result<Vec<LockRecord>, BackendError>;
 
+    /// What the store's settings mean for locks of this usage: one finding for each rule, good ones too. It looks and
+    /// changes nothing. What it may not look at is a [`Note`](crate::Level::Note) of that rule and no error.
+    ///
+    /// Core adds the rules that are the same on every store: the round trip, the lease, the clock.
+    async fn check(&self, _usage: &Usage) -> Result<Vec<Finding>, BackendError> {
+        Ok(Vec::new())
+    }
+
+    /// The wall clock that the store's leases or tokens go by; None where they do not.
+    async fn wall_clock(&self) -> Result<Option<SystemTime>, BackendError> {
+        Ok(None)
+    }
+
+    /// Creates what the store needs before locks can be taken, and answers what it created, in words for people.
+    /// Idempotent. What is created by itself on first use is created here too.
+    async fn prepare(&self) -> Result<Vec<String>, BackendError> {
+        Ok(Vec::new())
+    }
+
     /// Ends connections and sessions. Nothing is called after it.
     async fn close(&self);
 }
@@ -67,6 +90,18 @@ impl<B: Backend + ?Sized> Backend for Arc<B> {
 
     async fn inspect(&self, selector: &Selector) -> Result<Vec<LockRecord>, BackendError> {
         (**self).inspect(selector).await
+    }
+
+    async fn check(&self, usage: &Usage) -> Result<Vec<Finding>, BackendError> {
+        (**self).check(usage).await
+    }
+
+    async fn wall_clock(&self) -> Result<Option<SystemTime>, BackendError> {
+        (**self).wall_clock().await
+    }
+
+    async fn prepare(&self) -> Result<Vec<String>, BackendError> {
+        (**self).prepare().await
     }
 
     async fn close(&self) {

@@ -87,10 +87,23 @@ impl Shared {
 
     /// Asks who holds what.
     pub(crate) fn records(self: &Arc<Self>, selector: Selector) -> Answer<Vec<LockRecord>> {
+        self.question(move |backend| async move { backend.inspect(&selector).await })
+    }
+
+    /// Asks anything that concerns no claim.
+    pub(crate) fn question<T, F>(
+        self: &Arc<Self>,
+        ask: impl FnOnce(Arc<dyn Backend>) -> F + Send + 'static,
+    ) -> Answer<T>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, BackendError>> + Send,
+    {
         let (tx, rx) = oneshot::channel();
         let shared = Arc::clone(self);
         self.runtime.spawn(async move {
-            let answered = shared.call(shared.request_timeout(), shared.backend().inspect(&selector)).await;
+            let call = ask(Arc::clone(shared.backend()));
+            let answered = shared.call(shared.request_timeout(), call).await;
             let _ = tx.send(answered);
         });
         rx

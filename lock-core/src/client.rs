@@ -1,10 +1,14 @@
 //! The client: a handle on one namespace of one store.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::Duration};
 
 use crate::{
     Backend, Capabilities, Claim, ClientBuilder, Error, ErrorKind, FencingToken, Holder, HolderInfo, Intent, Lock,
-    LockKind, LockName, LockRecord, Release, Selector, call::no_answer, fate::Fate, shared::Alive, timer::sleep_until,
+    LockKind, LockName, LockRecord, Release, Selector,
+    call::no_answer,
+    fate::Fate,
+    shared::{Alive, Shared},
+    timer::sleep_until,
 };
 
 /// A handle on one namespace of one store. Cheap to clone; clones share everything.
@@ -34,6 +38,10 @@ impl LockClient {
         LockClient { alive }
     }
 
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.alive.shared
+    }
+
     #[cfg(test)]
     pub(crate) fn alive(&self) -> &Alive {
         &self.alive
@@ -59,6 +67,12 @@ impl LockClient {
     #[must_use]
     pub fn namespace(&self) -> &str {
         self.alive.shared.options.namespace.as_str()
+    }
+
+    /// The lease of locks that are not given one of their own.
+    #[must_use]
+    pub fn lease(&self) -> Duration {
+        self.alive.shared.options.lease
     }
 
     /// Who holds and who waits, in this client's namespace: a text selects the names that begin with it.

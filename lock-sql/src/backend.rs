@@ -29,6 +29,20 @@ pub struct SqlBackend {
 }
 
 impl SqlBackend {
+    /// What PostgreSQL promises with its notifications on, without connecting to one.
+    #[cfg(feature = "postgres")]
+    #[must_use]
+    pub fn postgres_capabilities() -> Capabilities {
+        capabilities::of_postgres(true)
+    }
+
+    /// What MySQL and MariaDB promise, without connecting to one.
+    #[cfg(feature = "mysql")]
+    #[must_use]
+    pub fn mysql_capabilities() -> Capabilities {
+        capabilities::of_mysql()
+    }
+
     /// What a server promises, without connecting to it.
     #[cfg(any(feature = "postgres", feature = "mysql"))]
     #[must_use]
