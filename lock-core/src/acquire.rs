@@ -182,8 +182,8 @@ impl Acquisition<'_> {
         let _abroad = Janitor::call_goes_abroad(shared);
         let Some(fate) = seeking.take() else { return Ok(None) };
         let token = shared.user_token(grant.token);
-        let hold = Hold::new(self.request, fate, sent_at, &grant, token, shared.capabilities.margin);
         let now = shared.clock.now();
+        let hold = Hold::new(self.request, fate, (sent_at, now), &grant, token, shared.capabilities.margin);
         if hold.remaining(now).is_err() {
             shared.end(&hold.fate);
             return Ok(None);

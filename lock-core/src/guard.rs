@@ -11,6 +11,7 @@ use crate::{
     options::fit_lease,
     release::{abandon, release},
     shared::{Alive, Shared},
+    stay::{release_at, runtime_ended},
     timer::sleep_until,
 };
 
@@ -154,7 +155,8 @@ impl LockGuard {
         Err(self.lost_error(reason))
     }
 
-    /// Releases the lock: of several guards of one owner, the last one does.
+    /// Releases the lock: of several guards of one owner, the last one does, and where there is a
+    /// [`min_hold`](crate::Lock::min_hold), not before that has passed.
     ///
     /// # Errors
     ///
@@ -166,12 +168,24 @@ impl LockGuard {
     /// The renewal ends when this is called, and the release goes on in the background wherever the future is dropped
     /// or forgotten.
     pub fn release(mut self) -> impl Future<Output = Result<(), Error>> + Send + 'static {
-        if let Some(inner) = &mut self.inner {
-            // Should the future be forgotten before its first poll, the lease ends the hold.
-            inner.announced = Announced::Yes;
-            inner.hold.announce_leave();
-        }
+        let stay = self.inner.as_ref().and_then(|inner| inner.hold.announce_or_stay(|| inner.alive.shared.clock.now()));
+        let stays = match stay {
+            Some(until) => self.inner.take().map(|inner| {
+                let name = inner.hold.fate.claim.name.clone();
+                (name, release_at(inner.alive, inner.hold, until))
+            }),
+            None => {
+                if let Some(inner) = &mut self.inner {
+                    // Should the future be forgotten before its first poll, the lease ends the hold.
+                    inner.announced = Announced::Yes;
+                }
+                None
+            }
+        };
         async move {
+            if let Some((name, released)) = stays {
+                return released.await.unwrap_or_else(|_| Err(runtime_ended(name.as_str())));
+            }
             let Some(Inner { alive, hold, announced }) = self.inner.take() else { return Ok(()) };
             release(alive, hold, announced).await
         }
@@ -198,7 +212,15 @@ fn no_answer_within(hold: &Hold) -> BackendError {
 impl Drop for LockGuard {
     fn drop(&mut self) {
         if let Some(Inner { alive, hold, announced }) = self.inner.take() {
-            abandon(&alive.shared, &hold, announced);
+            let until = match announced {
+                Announced::Yes => None,
+                Announced::No => hold.announce_or_stay(|| alive.shared.clock.now()),
+            };
+            match until {
+                // The task that this begins ends the hold, whether or not anybody waits for it.
+                Some(until) => drop(release_at(alive, hold, until)),
+                None => abandon(&alive.shared, &hold, Announced::Yes),
+            }
         }
     }
 }

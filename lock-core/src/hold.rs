@@ -25,6 +25,8 @@ pub(crate) struct Hold {
     /// Where the engine's agenda has this hold; read and written under the agenda's lock alone.
     pub(crate) due: AtomicU64,
     pub(crate) id: u64,
+    /// The last guard goes no earlier than this.
+    stay_until: Option<Duration>,
     /// The longest that the engine may sleep without reading the clock again, so that a suspend is noticed (L8).
     pub(crate) nap: Duration,
     state: Guarded<State>,
@@ -86,7 +88,7 @@ impl Hold {
     pub(crate) fn new(
         request: &Request,
         fate: Arc<Fate>,
-        sent_at: Duration,
+        (sent_at, granted_at): (Duration, Duration),
         grant: &Grant,
         token: FencingToken,
         store_margin: Duration,
@@ -116,6 +118,7 @@ impl Hold {
             changed: Arc::new(Notify::new()),
             due: AtomicU64::new(u64::MAX),
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            stay_until: request.min_hold.map(|min_hold| granted_at.saturating_add(min_hold)),
             nap: (request.lease / 10).min(LONGEST_NAP),
             state: Guarded::new(state),
         })
@@ -176,6 +179,21 @@ impl Hold {
     /// A guard is to be released: once all are, the lease is not renewed, even if the release never begins.
     pub(crate) fn announce_leave(&self) {
         self.state.lock().leaving += 1;
+    }
+
+    /// Announces the same, unless the guard is the last and the shortest time of the hold has not passed: then nothing
+    /// is announced, and the answer is until when it must stay.
+    pub(crate) fn announce_or_stay(&self, now: impl FnOnce() -> Duration) -> Option<Duration> {
+        let mut state = self.state.lock();
+        let last = state.leaving + 1 >= state.guards;
+        let stay = self.stay_until.filter(|until| {
+            let now = now();
+            last && now < *until && !state.over && state.remaining(now).is_ok()
+        });
+        if stay.is_none() {
+            state.leaving += 1;
+        }
+        stay
     }
 
     /// The release begins while the hold is valid, and with it the hold is over; or it was lost before.

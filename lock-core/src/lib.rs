@@ -61,6 +61,7 @@ mod reenter;
 mod release;
 mod request;
 mod shared;
+mod stay;
 mod sync;
 mod timer;
 mod token;

@@ -58,6 +58,15 @@ impl Lock {
         self
     }
 
+    /// Keeps the hold for at least this long after its grant: `release` returns only when it has passed, and a dropped
+    /// guard goes on holding in the background until then. For scheduled jobs that run on several hosts whose clocks
+    /// differ: one that is done at once must not let the next host find the lock free. A holder that is killed falls
+    /// back to what is left of its lease.
+    pub fn min_hold(mut self, min_hold: Duration) -> Self {
+        self.wishes.min_hold = Some(min_hold);
+        self
+    }
+
     /// Acquires for this owner, who may re-enter (L12). Without it the ambient owner counts, if there is one.
     pub fn owner(mut self, owner: &Owner) -> Self {
         self.wishes.owner = Some(owner.clone());

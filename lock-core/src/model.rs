@@ -39,12 +39,13 @@ fn hold(fate: Arc<Fate>) -> Arc<Hold> {
         wait: None,
         renew: Renew::Auto,
         max_hold: None,
+        min_hold: None,
         owner: None,
         holder: Arc::new(HolderInfo::default()),
         request_timeout: LEASE / 3,
     };
     let token = FencingToken::new(1);
-    Hold::new(&request, fate, NOW, &Grant::new(token, LEASE), token, Duration::ZERO)
+    Hold::new(&request, fate, (NOW, NOW), &Grant::new(token, LEASE), token, Duration::ZERO)
 }
 
 fn granted() -> Result<Attempt, BackendError> {

@@ -17,6 +17,7 @@ pub(crate) struct Wishes {
     pub(crate) wait: Option<Option<Duration>>,
     pub(crate) renew: Renew,
     pub(crate) max_hold: Option<Duration>,
+    pub(crate) min_hold: Option<Duration>,
     pub(crate) owner: Option<Owner>,
     pub(crate) label: Option<Arc<str>>,
 }
@@ -29,6 +30,7 @@ pub(crate) struct Request {
     pub(crate) wait: Option<Duration>,
     pub(crate) renew: Renew,
     pub(crate) max_hold: Option<Duration>,
+    pub(crate) min_hold: Option<Duration>,
     pub(crate) owner: Option<Owner>,
     pub(crate) holder: Arc<HolderInfo>,
     pub(crate) request_timeout: Duration,
@@ -49,6 +51,7 @@ impl Request {
                 format!("max_hold 0ns for lock {name:?} is out of range: it must be longer than zero"),
             ));
         }
+        check_min_hold(&name, lease, wishes)?;
         let holder = match &wishes.label {
             None => Arc::clone(&shared.holder),
             Some(label) if label.len() <= MAX_LABEL_BYTES => {
@@ -69,6 +72,7 @@ impl Request {
             wait: wishes.wait.unwrap_or(shared.options.wait),
             renew: wishes.renew,
             max_hold: wishes.max_hold,
+            min_hold: wishes.min_hold,
             owner: wishes.owner.clone().or_else(Owner::current),
             holder,
             request_timeout: shared.options.request_timeout(lease),
@@ -88,5 +92,23 @@ impl Request {
             holder: Arc::clone(&self.holder),
             min_token: FencingToken::ZERO,
         }
+    }
+}
+
+/// Refuses a shortest time that the hold cannot last for.
+fn check_min_hold(name: &LockName, lease: Duration, wishes: &Wishes) -> Result<(), Error> {
+    let longest = match wishes.renew {
+        Renew::Auto => wishes.max_hold,
+        Renew::Off => Some(wishes.max_hold.unwrap_or(lease).min(lease)),
+    };
+    match (wishes.min_hold, longest) {
+        (Some(min_hold), Some(longest)) if min_hold > longest => Err(Error::new(
+            ErrorKind::InvalidInput,
+            format!(
+                "min_hold {min_hold:?} for lock {name:?} is out of range: the hold lasts at most {longest:?}; shorten \
+                 it, or lengthen max_hold or the lease"
+            ),
+        )),
+        _ => Ok(()),
     }
 }
