@@ -1,6 +1,6 @@
 //! A configuration: a store with its options, from a URL, from TOML, or from any format that serde reads.
 
-use std::{fmt, time::Duration};
+use std::{fmt, path::Path, time::Duration};
 
 use lock_core::Error;
 use serde::{
@@ -11,6 +11,7 @@ use serde::{
 use crate::{
     options::Options,
     scheme::{Scheme, config},
+    secret::first_line,
     store::Store,
     text::Parts,
 };
@@ -36,12 +37,18 @@ use crate::{
 /// # Ok(()) }
 /// ```
 ///
+/// A password need not be in the file: `password_file` names a file that has it, `password_env` a variable of the
+/// environment, and `store_file` a file with the whole URL; the first two are options of URLs as well. They are read when
+/// the store is connected to, `store_file` when the table is read.
+///
 /// It is also a field of a service's own configuration, through [`Deserialize`]: such a table, or a URL alone. Its
 /// `Debug` shows no password.
 #[derive(Clone)]
 pub struct Config {
-    pub(crate) store: Store,
+    store: Store,
     pub(crate) options: Options,
+    /// Where the store is, without the password that is kept elsewhere.
+    place: Option<(Scheme, String)>,
 }
 
 impl Config {
@@ -51,6 +58,11 @@ impl Config {
     ///
     /// `Config` for a URL that is wrong, for unknown, bad or repeated options, and for a store that is not compiled in.
     pub fn from_url(url: &str) -> Result<Self, Error> {
+        Config::read(url, &[])
+    }
+
+    /// The configuration that a URL is, with more options.
+    fn read(url: &str, more: &[(String, Scalar)]) -> Result<Self, Error> {
         let parts = Parts::of(url)?;
         let scheme = Scheme::parse(parts.scheme)?;
         let mut options = Options::default();
@@ -58,7 +70,34 @@ impl Config {
             let (key, value) = option?;
             options.set(scheme, &key, &value)?;
         }
-        Ok(Config { store: Store::parse(scheme, parts.place)?, options })
+        for (key, Scalar(value)) in more {
+            options.set(scheme, key, value)?;
+        }
+        if options.secret.is_none() {
+            return Ok(Config { store: Store::parse(scheme, parts.place)?, options, place: None });
+        }
+        // Any password shows whether the place could have one.
+        let store = Store::parse(scheme, &with_password(scheme, parts.place, "x")?)?;
+        Ok(Config { store, options, place: Some((scheme, parts.place.to_owned())) })
+    }
+
+    /// Whether connecting reads a password from a file or from the environment.
+    ///
+    /// Whoever reads a configuration that others may have written should ask: it can have any file or variable sent to
+    /// the store that it names.
+    #[must_use]
+    pub fn reads_secrets(&self) -> bool {
+        self.options.secret.is_some()
+    }
+
+    /// The store, with the password that is kept elsewhere.
+    pub(crate) fn store(&self) -> Result<Store, Error> {
+        match (&self.options.secret, &self.place) {
+            (Some(secret), Some((scheme, place))) => {
+                Store::parse(*scheme, &with_password(*scheme, place, &secret.read()?)?)
+            }
+            _ => Ok(self.store.clone()),
+        }
     }
 
     /// The configuration in the table `[lock]` of a TOML text. Other tables are someone else's.
@@ -137,17 +176,30 @@ impl Config {
 
     /// The configuration of a table: the URL, and options beside it.
     fn from_table(keys: &[(String, Scalar)]) -> Result<Self, Error> {
-        let url = keys.iter().find(|(key, _)| key == "store");
-        let Some((_, Scalar(url))) = url else {
-            return Err(config("key \"store\" is missing; write it as store = \"URL\""));
+        let value = |wanted: &str| keys.iter().find(|(key, _)| key == wanted).map(|(_, Scalar(value))| value);
+        let url = match (value("store"), value(STORE_FILE)) {
+            (Some(url), None) => url.clone(),
+            (None, Some(file)) => first_line(STORE_FILE, Path::new(file))?,
+            (Some(_), Some(_)) => return Err(config("the store is given twice; leave one of store and store_file")),
+            (None, None) => return Err(config("key \"store\" is missing; write it as store = \"URL\"")),
         };
-        let mut read = Config::from_url(url)?;
-        let scheme = Scheme::parse(Parts::of(url)?.scheme)?;
-        for (key, Scalar(value)) in keys.iter().filter(|(key, _)| key != "store") {
-            read.options.set(scheme, key, value)?;
-        }
-        Ok(read)
+        let options: Vec<_> = keys.iter().filter(|(key, _)| key != "store" && key != STORE_FILE).cloned().collect();
+        Config::read(&url, &options)
     }
+}
+
+/// The key of a table whose value is a file with the URL in it, for URLs that have a password.
+const STORE_FILE: &str = "store_file";
+
+#[cfg(any(feature = "etcd", feature = "mysql", feature = "postgres", feature = "redis", feature = "zookeeper"))]
+fn with_password(scheme: Scheme, place: &str, password: &str) -> Result<String, Error> {
+    crate::secret::insert(scheme, place, password)
+}
+
+/// No store of this build has a password, so none has the option either.
+#[cfg(not(any(feature = "etcd", feature = "mysql", feature = "postgres", feature = "redis", feature = "zookeeper")))]
+fn with_password(_: Scheme, place: &str, _: &str) -> Result<String, Error> {
+    Ok(place.to_owned())
 }
 
 impl fmt::Debug for Config {
@@ -188,6 +240,7 @@ impl<'de> Deserialize<'de> for Config {
 }
 
 /// A text, or a number as a text: URLs have only texts, and one reading serves both.
+#[derive(Clone)]
 struct Scalar(String);
 
 impl<'de> Deserialize<'de> for Scalar {

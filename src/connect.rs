@@ -32,6 +32,7 @@ use crate::Config;
 /// | `connect_timeout` | how long connecting may take | `5s` |
 /// | `request_timeout` | how long one call to the store may take | a third of the lock's lease, at most `5s` |
 /// | `fence_base` | added to every fencing token | `0` |
+/// | `password_file`, `password_env` | on stores with users: the file whose first line is the password, or the variable of the environment that has it | none |
 /// | `max_connections` | on SQL stores: how many connections; SQLite has one per file and process, so it takes only `1` | `8` |
 /// | `table` | on PostgreSQL, MySQL and MariaDB: the table of the locks | `leasehold_locks` |
 /// | `listen` | on PostgreSQL: `off` for behind a transaction pooler, where notifications never arrive | `on` |
@@ -74,7 +75,7 @@ pub async fn connect(url: &str) -> Result<LockClient, Error> {
 ///
 /// If it is dropped, nothing stays open.
 pub async fn connect_config(config: &Config) -> Result<LockClient, Error> {
-    let builder = config.store.connect(&config.options).await?;
+    let builder = config.store()?.connect(&config.options).await?;
     // What is out of range was set in the configuration, so that is where it is wrong.
     config.options.apply(builder).build().map_err(|error| match error.kind() {
         ErrorKind::InvalidInput => Error::new(ErrorKind::Config, error.to_string()),

@@ -32,6 +32,7 @@ mod connect;
 mod etcd;
 mod options;
 mod scheme;
+mod secret;
 #[cfg(any(feature = "postgres", feature = "mysql"))]
 mod server;
 mod store;

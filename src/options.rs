@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use lock_core::{ClientBuilder, Error, Namespace};
 
-use crate::scheme::{Scheme, config};
+use crate::{
+    scheme::{Scheme, config},
+    secret::Secret,
+};
 
 /// The options of a configuration, checked.
 #[derive(Clone, Debug, Default)]
@@ -20,6 +23,7 @@ pub(crate) struct Options {
     pub(crate) tls_ca: Option<String>,
     pub(crate) tls_cert: Option<String>,
     pub(crate) tls_key: Option<String>,
+    pub(crate) secret: Option<Secret>,
     pub(crate) table: Option<String>,
     pub(crate) listen: Option<Listen>,
     /// Options that a database's driver reads.
@@ -41,8 +45,10 @@ impl Options {
     /// `Config` for an option that this scheme does not have, for one that was read before, and for a bad value.
     pub(crate) fn set(&mut self, scheme: Scheme, key: &str, value: &str) -> Result<(), Error> {
         if !scheme.options().contains(&key) {
-            let (prefix, known) = (scheme.prefix(), scheme.options().join(", "));
-            return Err(config(format!("unknown option {key:?} of store {prefix}; the known ones are {known}")));
+            let (prefix, known) = (scheme.prefix(), scheme.options());
+            let meant = nearest(key, &known).map(|meant| format!("did you mean {meant}? ")).unwrap_or_default();
+            let known = known.join(", ");
+            return Err(config(format!("unknown option {key:?} of store {prefix}; {meant}the known ones are {known}")));
         }
         match key {
             "namespace" => once(&mut self.namespace, key, namespace(value)?),
@@ -56,6 +62,8 @@ impl Options {
             "tls_ca" => once(&mut self.tls_ca, key, file(key, value)?),
             "tls_cert" => once(&mut self.tls_cert, key, file(key, value)?),
             "tls_key" => once(&mut self.tls_key, key, file(key, value)?),
+            "password_file" => self.secret(Secret::File(file(key, value)?.into())),
+            "password_env" => self.secret(Secret::Variable(variable(value)?)),
             "table" => once(&mut self.table, key, value.to_owned()),
             "listen" => once(&mut self.listen, key, listen(value)?),
             _ if self.driver.iter().any(|(known, _)| known == key) => Err(twice(key)),
@@ -64,6 +72,15 @@ impl Options {
                 Ok(())
             }
         }
+    }
+
+    fn secret(&mut self, secret: Secret) -> Result<(), Error> {
+        if self.secret.replace(secret).is_some() {
+            return Err(config(
+                "a password is kept in one place: give password_file or password_env, and give it once",
+            ));
+        }
+        Ok(())
     }
 
     /// A client's builder with these options.
@@ -99,6 +116,22 @@ fn listen(value: &str) -> Result<Listen, Error> {
 
 fn namespace(value: &str) -> Result<String, Error> {
     Namespace::new(value).map_err(|error| config(error.to_string()))?;
+    Ok(value.to_owned())
+}
+
+/// The known key that was probably meant by one that is not known.
+fn nearest<'a>(key: &str, known: &[&'a str]) -> Option<&'a str> {
+    /// Below this, two words have little in common.
+    const ALIKE: f64 = 0.8;
+    let alike = known.iter().map(|known| (strsim::jaro_winkler(key, known), *known));
+    alike.filter(|(how, _)| *how >= ALIKE).max_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, known)| known)
+}
+
+fn variable(value: &str) -> Result<String, Error> {
+    // What the environment cannot have in a name (environ(7)); the standard library panics on it.
+    if value.is_empty() || value.contains(['=', '\0']) {
+        return Err(config(format!("option password_env={value:?} is no name of a variable")));
+    }
     Ok(value.to_owned())
 }
 

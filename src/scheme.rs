@@ -98,24 +98,32 @@ impl Scheme {
     /// The options that a store of this scheme takes.
     pub(crate) fn options(self) -> Vec<&'static str> {
         const SHARED: &[&str] = &["namespace", "lease", "wait", "connect_timeout", "request_timeout", "fence_base"];
+        #[cfg(any(
+            feature = "etcd",
+            feature = "mysql",
+            feature = "postgres",
+            feature = "redis",
+            feature = "zookeeper"
+        ))]
+        const PASSWORD: &[&str] = &["password_file", "password_env"];
         let own: &[&[&str]] = match self {
             Scheme::Memory => &[],
             #[cfg(feature = "redis")]
-            Scheme::Redis => &[],
+            Scheme::Redis => &[PASSWORD],
             #[cfg(feature = "redis")]
-            Scheme::Rediss => &[&["tls_ca"]],
+            Scheme::Rediss => &[PASSWORD, &["tls_ca"]],
             #[cfg(feature = "etcd")]
-            Scheme::Etcd => &[],
+            Scheme::Etcd => &[PASSWORD],
             #[cfg(feature = "etcd")]
-            Scheme::Etcds => &[&["tls_ca", "tls_cert", "tls_key"]],
+            Scheme::Etcds => &[PASSWORD, &["tls_ca", "tls_cert", "tls_key"]],
             #[cfg(feature = "zookeeper")]
-            Scheme::ZooKeeper => &[],
+            Scheme::ZooKeeper => &[PASSWORD],
             #[cfg(feature = "sqlite")]
             Scheme::Sqlite => &[&["max_connections", "max_page_count"]],
             #[cfg(feature = "postgres")]
-            Scheme::Postgres => &[&["max_connections", "table", "listen"], lock_sql::POSTGRES_OPTIONS],
+            Scheme::Postgres => &[PASSWORD, &["max_connections", "table", "listen"], lock_sql::POSTGRES_OPTIONS],
             #[cfg(feature = "mysql")]
-            Scheme::Mysql => &[&["max_connections", "table"], lock_sql::MYSQL_OPTIONS],
+            Scheme::Mysql => &[PASSWORD, &["max_connections", "table"], lock_sql::MYSQL_OPTIONS],
         };
         [SHARED, &own.concat()].concat()
     }
@@ -137,6 +145,16 @@ impl Scheme {
             Scheme::Postgres => 10_000,
             #[cfg(feature = "mysql")]
             Scheme::Mysql => 10_000,
+        }
+    }
+
+    #[cfg(any(feature = "etcd", feature = "mysql", feature = "postgres", feature = "redis", feature = "zookeeper"))]
+    /// Whether the store knows whom it speaks to by a password alone.
+    pub(crate) fn has_default_user(self) -> bool {
+        match self {
+            #[cfg(feature = "redis")]
+            Scheme::Redis | Scheme::Rediss => true,
+            _ => false,
         }
     }
 

@@ -68,7 +68,7 @@ pub(crate) fn decode(text: &str) -> Option<String> {
 }
 
 /// The percent-encoded form of a text, as [`decode`] reads it.
-#[cfg(any(feature = "postgres", feature = "mysql"))]
+#[cfg(any(feature = "etcd", feature = "mysql", feature = "postgres", feature = "redis", feature = "zookeeper"))]
 pub(crate) fn encode(text: &str) -> String {
     use std::fmt::Write as _;
     text.bytes().fold(String::new(), |mut encoded, byte| {

@@ -44,11 +44,11 @@ fn a_url_and_a_table_are_read_alike() {
 fn unknown_options_are_refused_with_the_known_ones() {
     let known = "the known ones are namespace, lease, wait, connect_timeout, request_timeout, fence_base";
     let text = refused(Config::from_url("memory:?leese=30s"));
-    assert_eq!(text, format!("unknown option \"leese\" of store memory:; {known}"));
+    assert_eq!(text, format!("unknown option \"leese\" of store memory:; did you mean lease? {known}"));
     let text = refused(Config::from_url(&format!("memory:?password={PASSWORD}")));
     assert!(text.contains("unknown option \"password\""), "{text}");
     let text = refused(Config::from_toml_str("[lock]\nstore = \"memory:\"\nleese = \"30s\""));
-    assert_eq!(text, format!("[lock]: unknown option \"leese\" of store memory:; {known}"));
+    assert_eq!(text, format!("[lock]: unknown option \"leese\" of store memory:; did you mean lease? {known}"));
     let text = refused(Config::from_url("memory:?max_connections=1"));
     assert!(text.contains("unknown option \"max_connections\""), "{text}");
 }

@@ -11,6 +11,12 @@ use leasehold::{Error, ErrorKind};
 /// Why the command ends, as far as its caller can tell: one variant per documented exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
+    /// All is well, where no CMD has a code of its own.
+    Done,
+    /// There was nothing to show or to break.
+    Nothing,
+    /// The store answers, and something about it endangers locks.
+    Warnings,
     /// CMD's own code, passed through.
     Command(u8),
     /// A signal ended CMD, or leasehold while it waited.
@@ -25,6 +31,8 @@ pub(crate) enum Exit {
     Busy,
     /// Others hold the lock, and the user chose the code for that.
     BusyAs(u8),
+    /// The answer could not be written.
+    Output,
     /// The URL, the configuration file or the environment is wrong.
     Config,
     /// CMD is there and cannot be executed.
@@ -48,12 +56,15 @@ impl Exit {
     /// The number that the caller sees. Those between 64 and 78 are of sysexits(3), 126 and above are the shell's.
     pub(crate) fn code(self) -> u8 {
         match self {
+            Exit::Done => 0,
+            Exit::Nothing | Exit::Warnings => 1,
             Exit::Command(code) | Exit::BusyAs(code) => code,
             // Signals number 1 to 64 (signal(7)).
             Exit::Signal(signal) => u8::try_from(signal).unwrap_or(0).saturating_add(128),
             Exit::Usage => 2,
             Exit::Unavailable => 69,
             Exit::Lost => 70,
+            Exit::Output => 74,
             Exit::Busy => 75,
             Exit::Config => 78,
             Exit::NotExecutable => 126,

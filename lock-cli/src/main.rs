@@ -1,10 +1,19 @@
 //! The `leasehold` command: locks for shell scripts and cron.
 
+mod check;
 mod cli;
 mod exit;
+mod init;
+mod look;
+mod manual;
+mod out;
 mod run;
+mod session;
 mod store;
+mod stores;
+mod table;
 mod voice;
+mod words;
 
 use std::process::ExitCode;
 
@@ -25,7 +34,15 @@ fn main() -> ExitCode {
         Err(error) => return explain(&error),
     };
     let done = match cli.command {
-        Command::Run(arguments) => run::run(&cli.store, arguments),
+        Command::Run(arguments) => run::run(&cli.store, *arguments),
+        Command::Ls(arguments) => look::ls(&cli.store, &arguments),
+        Command::Show(arguments) => look::show(&cli.store, &arguments),
+        Command::Break(arguments) => look::break_lock(&cli.store, &arguments),
+        Command::Stores(arguments) => stores::stores(&arguments),
+        Command::Check(arguments) => check::check(&cli.store, &arguments),
+        Command::Init => init::init(&cli.store),
+        Command::Completions(arguments) => manual::completions(&arguments),
+        Command::Man(arguments) => manual::man(&arguments),
     };
     match done {
         Ok(exit) => exit.into(),
@@ -49,6 +66,12 @@ fn explain(error: &clap::Error) -> ExitCode {
         return if asked_for { ExitCode::SUCCESS } else { Exit::Usage.into() };
     }
     let text = error.to_string();
-    voice::write_line(text.strip_prefix("error: ").unwrap_or(&text).trim_end());
+    let text = text.strip_prefix("error: ").unwrap_or(&text).trim_end();
+    let words: Vec<_> = std::env::args_os().collect();
+    let unparted = error.kind() == ErrorKind::UnknownArgument
+        && words.iter().any(|word| word == "run")
+        && words.iter().all(|word| word != "--");
+    let hint = if unparted { "\n\nCMD comes behind a `--`: leasehold run NAME -- CMD [ARG...]" } else { "" };
+    voice::write_line(&format!("{text}{hint}"));
     Exit::Usage.into()
 }

@@ -5,24 +5,33 @@
 
 use std::{
     io::{self, Write as _},
-    sync::mpsc::{self, Sender},
-    thread::{self, JoinHandle},
+    sync::mpsc::{self, Receiver, Sender},
+    thread,
+    time::Duration,
 };
 
-/// The way to stderr. Dropping it waits until everything has been said.
+/// How long the end waits for a stderr that nobody reads: the exit code must reach its caller.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// The way to stderr. Dropping it waits until everything has been said, unless nobody listens.
 #[derive(Debug)]
 pub(crate) struct Voice {
     lines: Option<Sender<String>>,
-    writer: Option<JoinHandle<()>>,
+    /// Disconnected when everything has been said.
+    done: Receiver<()>,
 }
 
 impl Voice {
     /// Starts the writer.
     pub(crate) fn new() -> io::Result<Self> {
         let (lines, said) = mpsc::channel::<String>();
-        let write = move || said.into_iter().for_each(|line| write_line(&line));
-        let writer = thread::Builder::new().name("stderr".to_owned()).spawn(write)?;
-        Ok(Voice { lines: Some(lines), writer: Some(writer) })
+        let (saying, done) = mpsc::channel();
+        let write = move || {
+            let _saying: Sender<()> = saying;
+            said.into_iter().for_each(|line| write_line(&line));
+        };
+        thread::Builder::new().name("stderr".to_owned()).spawn(write)?;
+        Ok(Voice { lines: Some(lines), done })
     }
 
     /// Says one sentence. Never blocks.
@@ -37,9 +46,8 @@ impl Voice {
 impl Drop for Voice {
     fn drop(&mut self) {
         self.lines = None;
-        if let Some(writer) = self.writer.take() {
-            let _ = writer.join();
-        }
+        // Both ends of this wait are as good: all is said, or nobody listens.
+        let _ = self.done.recv_timeout(LAST_WORDS);
     }
 }
 

@@ -7,12 +7,11 @@ use std::{
 
 use leasehold::{ErrorKind, LockClient, LockGuard, Selector};
 
-use super::{
-    Event, Run, limited,
-    nested::Enclosing,
-    wait_line::{self, WaitLine},
+use super::{Event, Run, limited, nested::Enclosing, wait_line::WaitLine};
+use crate::{
+    exit::{Exit, Failure},
+    look::holder_sentence,
 };
-use crate::exit::{Exit, Failure};
 
 /// How often the wait line is drawn.
 const DRAW: Duration = Duration::from_millis(100);
@@ -30,6 +29,7 @@ impl Run {
         let mut lock = client.lock(&self.name);
         lock = self.args.lease.into_iter().fold(lock, |lock, lease| lock.lease(lease));
         lock = self.args.wait.into_iter().fold(lock, |lock, wait| lock.wait(wait));
+        lock = self.args.min_hold.into_iter().fold(lock, |lock, min_hold| lock.min_hold(min_hold));
         lock = self.args.label.iter().fold(lock, |lock, label| lock.label(label));
         if self.args.no_wait {
             return self
@@ -95,7 +95,7 @@ impl Run {
         let records = looked.and_then(Result::ok).unwrap_or_default();
         match records.iter().flat_map(|record| &record.holders).next() {
             Some(holder) => {
-                let holder = wait_line::holder_sentence(holder, Duration::ZERO, SystemTime::now());
+                let holder = holder_sentence(holder, Duration::ZERO, SystemTime::now());
                 format!("lock {:?} is busy: {holder}", self.name)
             }
             None => format!("lock {:?} was busy", self.name),

@@ -108,6 +108,8 @@ impl<'a, L: Watched> Held<'a, L> {
             Act::LookIn(pause) => return pause,
             Act::Ask => {
                 self.child.signal(Signal::TERM);
+                // One that has been stopped hears nothing until it goes on.
+                self.child.signal(Signal::CONT);
                 self.asked_at = Some(Instant::now());
                 self.voice.say(asking(hold));
             }

@@ -101,6 +101,10 @@ struct Run {
 impl Run {
     fn whole(&self) -> Result<Exit, Failure> {
         let client = self.background.wait(self.store.connect(), None, drop)??;
+        if client.capabilities().store == "memory" && !self.args.quiet {
+            self.voice
+                .say("a memory: store is this process's own, so the lock excludes nobody; name a store with --store");
+        }
         let done = self.acquire(&client).and_then(|guard| self.hold(&client, guard));
         // Also after a wait that was interrupted: it is over when nothing of ours is left in the store. Signals do not
         // cut it short, since those who stop a service often send two at once; its limit does.

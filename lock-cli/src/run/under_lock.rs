@@ -23,8 +23,11 @@ impl Run {
         let child = match Child::start(&self.args.command, &self.variables(client, &guard), self.reach) {
             Ok(child) => child,
             Err(failure) => {
-                // The reason is told by the failure; a release that fails as well adds nothing to it.
-                let _ = self.background.finish(guard.release());
+                // The reason is told by the failure; a release that fails as well adds nothing to it. Nothing ran, so
+                // nothing is kept for its shortest time: the end of the client gives the lock back.
+                if self.args.min_hold.is_none() {
+                    let _ = self.background.finish(guard.release());
+                }
                 return Err(failure);
             }
         };
@@ -34,7 +37,12 @@ impl Run {
         lost.abort();
         let (lock, ended) =
             kept.map_err(|error| Failure::new(Exit::Lost, format!("cannot learn how the command ended: {error}")))?;
-        let released = self.background.finish(lock.into_guard().release());
+        let release = lock.into_guard().release();
+        let released = match self.args.min_hold {
+            None => self.background.finish(release),
+            // A signal ends the stay, not CMD's success: the end of the client gives the lock back.
+            Some(_) => self.background.wait(release, None, drop).unwrap_or(Ok(())),
+        };
         Ok(self.conclude(&ended, released))
     }
 

@@ -11,10 +11,24 @@ use toml::{Table, Value};
 use super::Environment;
 use crate::exit::Failure;
 
+/// Whose words the file has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Trust {
+    /// The user's own file, or one that the user named.
+    Named,
+    /// It was found in the working directory, which may be someone else's: a file there must not be able to send the
+    /// user's secrets to a store of its own choice.
+    Found,
+}
+
+/// The keys that read a secret from elsewhere.
+const SECRETS: [&str; 3] = ["store_file", "password_file", "password_env"];
+
 /// A configuration file that has been read. Its keys are checked, the tables' own keys are the library's to check.
 #[derive(Debug)]
 pub(super) struct File {
     path: PathBuf,
+    trust: Trust,
     lock: Option<Table>,
     stores: Table,
 }
@@ -24,12 +38,12 @@ impl File {
     pub(super) fn find(asked_for: Option<&Path>, environment: &Environment) -> Result<Option<Self>, Failure> {
         if let Some(path) = asked_for {
             let text = fs::read_to_string(path).map_err(|error| unreadable(path, &error))?;
-            return File::parse(path, &text).map(Some);
+            return File::parse(path, Trust::Named, &text).map(Some);
         }
-        let usual = [Some(PathBuf::from("leasehold.toml")), environment.user_config()];
-        for path in usual.into_iter().flatten() {
+        let usual = [(Some(PathBuf::from("leasehold.toml")), Trust::Found), (environment.user_config(), Trust::Named)];
+        for (path, trust) in usual.into_iter().filter_map(|(path, trust)| Some((path?, trust))) {
             match fs::read_to_string(environment.directory.join(&path)) {
-                Ok(text) => return File::parse(&path, &text).map(Some),
+                Ok(text) => return File::parse(&path, trust, &text).map(Some),
                 Err(error) if is_absent(&error) => {}
                 Err(error) => return Err(unreadable(&path, &error)),
             }
@@ -37,13 +51,13 @@ impl File {
         Ok(None)
     }
 
-    fn parse(path: &Path, text: &str) -> Result<Self, Failure> {
+    fn parse(path: &Path, trust: Trust, text: &str) -> Result<Self, Failure> {
         let table: Table = text.parse().map_err(|error: toml::de::Error| {
             // Its Display shows the line itself, which may hold a password.
             let line = error.span().map_or(1, |span| text[..span.start].lines().count().max(1));
             Failure::config(format!("{}, line {line}: {}", path.display(), error.message()))
         })?;
-        let mut file = File { path: path.to_owned(), lock: None, stores: Table::new() };
+        let mut file = File { path: path.to_owned(), trust, lock: None, stores: Table::new() };
         for (key, value) in table {
             match (key.as_str(), value) {
                 ("lock", Value::Table(lock)) => file.lock = Some(lock),
@@ -51,7 +65,11 @@ impl File {
                 ("lock", _) => return Err(file.wrong("`lock` must be a table: write [lock]")),
                 ("stores", _) => return Err(file.wrong("`stores` must hold tables: write [stores.NAME]")),
                 (other, _) => {
-                    return Err(file.wrong(&format!("unknown key `{other}`; known are [lock] and [stores.NAME]")));
+                    let meant = nearest(other, ["lock", "stores"]).map(|meant| format!("did you mean [{meant}]? "));
+                    let meant = meant.unwrap_or_default();
+                    return Err(
+                        file.wrong(&format!("unknown key `{other}`; {meant}known are [lock] and [stores.NAME]"))
+                    );
                 }
             }
         }
@@ -73,20 +91,47 @@ impl File {
             }
             None => {
                 let known: Vec<&str> = self.stores.keys().map(String::as_str).collect();
-                Err(self.wrong(&format!("no store named {name:?}; the file has {}", known.join(", "))))
+                let meant = nearest(name, known.iter().copied()).map(|meant| format!("did you mean {meant}? "));
+                let meant = meant.unwrap_or_default();
+                Err(self.wrong(&format!("no store named {name:?}; {meant}the file has {}", known.join(", "))))
             }
         }
     }
 
     fn config(&self, title: &str, table: &Table) -> Result<Config, Failure> {
+        let untrusted = |key: &str| {
+            Failure::config(format!(
+                "{}: {title}: {key} is not obeyed in a file that was only found in the working directory, since it \
+                 could send your secrets to a store of its choice; name the file with --config if you trust it",
+                self.path.display()
+            ))
+        };
+        let secret = table.keys().find(|key| SECRETS.contains(&key.as_str()));
+        if let (Trust::Found, Some(key)) = (self.trust, secret) {
+            return Err(untrusted(key));
+        }
         // Only the message: the library keeps passwords out of that.
         let read = Value::Table(table.clone()).try_into();
-        read.map_err(|error: toml::de::Error| self.wrong(&format!("{title}: {}", error.message())))
+        let read: Config =
+            read.map_err(|error: toml::de::Error| self.wrong(&format!("{title}: {}", error.message())))?;
+        // The URL has options too.
+        if self.trust == Trust::Found && read.reads_secrets() {
+            return Err(untrusted("the URL's password_file or password_env"));
+        }
+        Ok(read)
     }
 
     fn wrong(&self, what: &str) -> Failure {
         Failure::config(format!("{}: {what}", self.path.display()))
     }
+}
+
+/// The known word that was probably meant.
+fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    /// Below this, two words have little in common.
+    const ALIKE: f64 = 0.8;
+    let alike = known.into_iter().map(|known| (strsim::jaro_winkler(word, known), known));
+    alike.filter(|(how, _)| *how >= ALIKE).max_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, known)| known)
 }
 
 fn is_absent(error: &io::Error) -> bool {
@@ -102,7 +147,7 @@ mod tests {
     use super::*;
 
     fn parse(text: &str) -> Result<File, Failure> {
-        File::parse(Path::new("x.toml"), text)
+        File::parse(Path::new("x.toml"), Trust::Named, text)
     }
 
     #[test]
@@ -131,5 +176,26 @@ mod tests {
         }
         let file = parse("[stores]\na = 1\n").expect("a file");
         assert!(file.named_store("a").is_err());
+    }
+
+    #[test]
+    fn a_file_that_was_only_found_reads_no_secret() {
+        let inside = "[lock]\nstore = 'redis://h'\npassword_env = 'AWS_SECRET'\n";
+        let whole = "[lock]\nstore_file = '/etc/passwd'\n";
+        let hidden = "[lock]\nstore = 'redis://h?password%5Ffile=/etc/passwd'\n";
+        for text in [inside, whole, hidden] {
+            let file = File::parse(Path::new("leasehold.toml"), Trust::Found, text).expect("a file");
+            let failure = file.default_store().expect("[lock]").expect_err(text);
+            assert!(failure.message.contains("--config"), "{failure}");
+        }
+        assert!(parse(inside).expect("a file").default_store().expect("[lock]").is_ok());
+    }
+
+    #[test]
+    fn a_misspelt_name_finds_the_one_that_was_meant() {
+        let file = parse("[stores.production]\nstore = 'memory:'\n").expect("a file");
+        let failure = file.named_store("prodution").expect_err("misspelt");
+        assert!(failure.message.contains("did you mean production?"), "{failure}");
+        assert!(parse("[stors.a]\n").expect_err("misspelt").message.contains("did you mean [stores]?"));
     }
 }
