@@ -17,6 +17,8 @@ use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
 pub(crate) mod blocked;
+pub(crate) mod schema;
+pub(crate) mod servers;
 pub(crate) mod terminal;
 
 /// Nothing in these tests takes this long unless it hangs. It is a limit, never a wait.
