@@ -53,7 +53,7 @@ fn definition() -> Command {
 
 fn page(command: Command) -> io::Result<Vec<u8>> {
     let mut page = Vec::new();
-    Man::new(command).render(&mut page)?;
+    Man::new(command).manual("leasehold").source(concat!("leasehold ", env!("CARGO_PKG_VERSION"))).render(&mut page)?;
     Ok(page)
 }
 
