@@ -1,11 +1,11 @@
 //! The backend: core's four calls as statements, and what the rows decide. The same on every database.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use lock_core::{
-    Attempt, Backend, BackendError, Busy, Capabilities, Claim, Extension, FencingToken, Grant, Holder, Intent,
-    LockRecord, Release, Selector,
+    Attempt, Backend, BackendError, Busy, Capabilities, Claim, Extension, FencingToken, Finding, Grant, Holder, Intent,
+    LockRecord, Release, Selector, Usage,
 };
 
 #[cfg(any(feature = "postgres", feature = "mysql"))]
@@ -175,6 +175,18 @@ impl Backend for SqlBackend {
         }
         shown.sort_by(|a, b| (&a.name, a.kind).cmp(&(&b.name, b.kind)));
         Ok(shown)
+    }
+
+    async fn check(&self, usage: &Usage) -> Result<Vec<Finding>, BackendError> {
+        self.dialect.check(usage).await
+    }
+
+    async fn wall_clock(&self) -> Result<Option<SystemTime>, BackendError> {
+        self.dialect.wall_clock().await
+    }
+
+    async fn prepare(&self) -> Result<Vec<String>, BackendError> {
+        Ok(self.dialect.take_created().into_iter().collect())
     }
 
     async fn close(&self) {

@@ -1,9 +1,11 @@
 //! What differs between databases: how each runs the four statements. What they decide is shared, in `backend.rs`.
 
-use std::fmt::Debug;
+use std::{fmt::Debug, time::SystemTime};
 
 use async_trait::async_trait;
-use lock_core::{BackendError, Capabilities, Claim, ClaimId, LockKind, reexport::futures_util::future::BoxFuture};
+use lock_core::{
+    BackendError, Capabilities, Claim, ClaimId, Finding, LockKind, Usage, reexport::futures_util::future::BoxFuture,
+};
 
 use crate::{rows::HolderRow, units::NameRange};
 
@@ -35,6 +37,17 @@ pub(crate) trait Dialect: Debug + Send + Sync + 'static {
         let range = NameRange::one(key.namespace, kind, key.name);
         Ok(Watched { holders: self.holders(&range).await?, changed: None })
     }
+
+    /// What the database's settings mean for locks.
+    async fn check(&self, usage: &Usage) -> Result<Vec<Finding>, BackendError>;
+
+    /// The clock that leases go by, where it is not this host's own.
+    async fn wall_clock(&self) -> Result<Option<SystemTime>, BackendError> {
+        Ok(None)
+    }
+
+    /// What was created when this backend was opened, in words, and from then on nothing: opening creates it all.
+    fn take_created(&self) -> Option<String>;
 
     /// Ends the connections.
     async fn close(&self);

@@ -3,13 +3,14 @@
 //! MySQL has no RETURNING, and a count of rows says nothing about who wrote them: a statement answers by the number that
 //! it leaves as its last insert id, which the row's own expressions compute.
 
+mod check;
 mod fault;
 mod session;
 
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::SystemTime};
 
 use async_trait::async_trait;
-use lock_core::{BackendError, Capabilities, ClaimId};
+use lock_core::{BackendError, Capabilities, ClaimId, Finding, Usage};
 use sqlx::{Row as _, SqlStr, mysql::MySqlRow};
 
 use crate::{
@@ -34,6 +35,7 @@ pub(crate) struct Mysql {
     store: Arc<Store>,
     capabilities: Capabilities,
     schedule: Schedule,
+    table: String,
 }
 
 struct Store {
@@ -48,7 +50,7 @@ impl Mysql {
         let store = Arc::new(Store { pool, texts: Texts::of(&config.table) });
         let schedule = Schedule::default();
         schedule.set(store.pool.open().await?);
-        Ok(Mysql { store, capabilities: capabilities::of_mysql(), schedule })
+        Ok(Mysql { store, capabilities: capabilities::of_mysql(), schedule, table: config.table.as_str().to_owned() })
     }
 }
 
@@ -129,6 +131,18 @@ impl Dialect for Mysql {
                 .bind(range.end.as_slice())
         };
         self.store.rows(statement, holder_row).await
+    }
+
+    async fn check(&self, _usage: &Usage) -> Result<Vec<Finding>, BackendError> {
+        check::check(&self.store, &self.table).await
+    }
+
+    async fn wall_clock(&self) -> Result<Option<SystemTime>, BackendError> {
+        check::wall_clock(&self.store).await.map(Some)
+    }
+
+    fn take_created(&self) -> Option<String> {
+        self.store.pool.take_created(&self.table)
     }
 
     async fn close(&self) {

@@ -1,13 +1,14 @@
 //! PostgreSQL: the statements on a pool of connections, and notifications for those who wait.
 
+mod check;
 mod fault;
 mod listener;
 mod session;
 
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::SystemTime};
 
 use async_trait::async_trait;
-use lock_core::{BackendError, Capabilities, ClaimId, LockKind};
+use lock_core::{BackendError, Capabilities, ClaimId, Finding, LockKind, Usage};
 use sqlx::{Row as _, SqlStr, postgres::PgRow};
 
 use crate::{
@@ -36,6 +37,8 @@ pub(crate) struct Postgres {
     capabilities: Capabilities,
     listener: Option<Listener>,
     schedule: Schedule,
+    /// Where the server was said to listen.
+    port: u16,
     /// Part of every channel, so that tables of one database do not wake each other's waiters.
     table: String,
 }
@@ -50,6 +53,7 @@ impl Postgres {
     pub(crate) async fn open(config: &ServerConfig) -> Result<Self, BackendError> {
         let server = PgServer::new(config)?;
         let listener = config.listens.then(|| Listener::new(server.options(), config.connect_timeout));
+        let port = server.options().get_port();
         let pool = Pool::new(server, config);
         let store = Arc::new(Store { pool, texts: Texts::of(&config.table) });
         let schedule = Schedule::default();
@@ -59,6 +63,7 @@ impl Postgres {
             capabilities: capabilities::of_postgres(config.listens),
             listener,
             schedule,
+            port,
             table: config.table.as_str().to_owned(),
         })
     }
@@ -158,6 +163,18 @@ impl Dialect for Postgres {
         let rows = self.store.run(IfUnanswered::Again, statement).await?;
         let holders = self.store.read(&rows, holder_row)?;
         Ok(Watched { holders, changed: Some(Box::pin(subscription.changed())) })
+    }
+
+    async fn check(&self, _usage: &Usage) -> Result<Vec<Finding>, BackendError> {
+        check::check(&self.store, self.listener.is_some(), self.port).await
+    }
+
+    async fn wall_clock(&self) -> Result<Option<SystemTime>, BackendError> {
+        check::wall_clock(&self.store).await.map(Some)
+    }
+
+    fn take_created(&self) -> Option<String> {
+        self.store.pool.take_created(&self.table)
     }
 
     async fn close(&self) {

@@ -41,8 +41,8 @@ pub(crate) trait Server: Debug + Send + Sync + 'static {
     where
         Self: Sized;
 
-    /// Creates the tables where they are missing, and checks their version. Tells whether a sweep is due.
-    fn prepare(&self, connection: &mut Connection<Self>) -> impl Future<Output = Result<bool, PrepareError>> + Send
+    /// Creates the tables where they are missing, and checks their version.
+    fn prepare(&self, connection: &mut Connection<Self>) -> impl Future<Output = Result<Prepared, PrepareError>> + Send
     where
         Self: Sized;
 
@@ -51,6 +51,14 @@ pub(crate) trait Server: Debug + Send + Sync + 'static {
 
     /// The server as messages name it, without a password.
     fn shown(&self) -> &str;
+}
+
+/// Tables that can be used.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Prepared {
+    /// They were missing.
+    pub(crate) created: bool,
+    pub(crate) sweep_is_due: bool,
 }
 
 /// Why the tables cannot be used.

@@ -1,5 +1,6 @@
 //! SQLite: the four statements on the one connection to a file.
 
+mod check;
 mod open;
 mod registry;
 mod store;
@@ -14,7 +15,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use lock_core::{BackendError, Capabilities, ClaimId};
+use lock_core::{BackendError, Capabilities, ClaimId, Finding, Usage};
 use sqlx::{Row as _, Sqlite as Driver, query::Query, sqlite::SqliteArguments};
 
 use crate::{
@@ -113,6 +114,14 @@ impl Dialect for Sqlite {
         };
         let rows = self.store.run(statement).await?.rows;
         rows.iter().map(holder_row).collect::<Result<_, _>>().map_err(|error| self.store.error(error))
+    }
+
+    async fn check(&self, _usage: &Usage) -> Result<Vec<Finding>, BackendError> {
+        check::check(&self.store).await
+    }
+
+    fn take_created(&self) -> Option<String> {
+        self.store.take_created().then(|| format!("the lock tables in the sqlite file {}", self.store.path().display()))
     }
 
     async fn close(&self) {

@@ -11,7 +11,7 @@ use sqlx::{
 use crate::{
     mysql::fault,
     server::{
-        Answer, PrepareError, Server, Statement,
+        Answer, PrepareError, Prepared, Server, Statement,
         config::{ServerConfig, config},
         fault::Fault,
         tables::{Table, check_version},
@@ -82,21 +82,24 @@ impl Server for MysqlServer {
         Ok(answer)
     }
 
-    async fn prepare(&self, connection: &mut MySqlConnection) -> Result<bool, PrepareError> {
+    async fn prepare(&self, connection: &mut MySqlConnection) -> Result<Prepared, PrepareError> {
         let version = || sqlx::query(self.version.clone()).bind(crate::schedule::PERIOD_US);
+        let mut missing = false;
         let rows = match version().fetch_all(&mut *connection).await {
             // A user without rights is not told that a table is missing, only that it may not read it.
             Err(error) if matches!(fault::of(&error), Fault::NoTable | Fault::Denied) => {
+                missing = true;
                 let created = sqlx::raw_sql(self.schema.clone()).execute(&mut *connection).await;
                 match version().fetch_all(connection).await {
                     Ok(rows) => rows,
                     // Why they could not be created says more than that they are missing.
-                    Err(missing) => return Err(created.err().unwrap_or(missing).into()),
+                    Err(unusable) => return Err(created.err().unwrap_or(unusable).into()),
                 }
             }
             other => other?,
         };
-        check_version(&self.shown, rows.first())
+        let sweep_is_due = check_version(&self.shown, rows.first())?;
+        Ok(Prepared { created: missing, sweep_is_due })
     }
 
     fn fault(error: &sqlx::Error) -> Fault {

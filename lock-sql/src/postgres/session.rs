@@ -11,7 +11,7 @@ use sqlx::{
 use crate::{
     postgres::fault,
     server::{
-        Answer, PrepareError, Server, Statement,
+        Answer, PrepareError, Prepared, Server, Statement,
         config::{ServerConfig, config},
         fault::Fault,
         tables::{Table, check_version},
@@ -86,20 +86,23 @@ impl Server for PgServer {
         Ok(answer)
     }
 
-    async fn prepare(&self, connection: &mut PgConnection) -> Result<bool, PrepareError> {
+    async fn prepare(&self, connection: &mut PgConnection) -> Result<Prepared, PrepareError> {
         let version = || sqlx::query(self.version.clone()).bind(crate::schedule::PERIOD_US);
+        let mut missing = false;
         let rows = match version().fetch_all(&mut *connection).await {
             Err(error) if fault::of(&error) == Fault::NoTable => {
+                missing = true;
                 let created = sqlx::raw_sql(self.schema.clone()).execute(&mut *connection).await;
                 match version().fetch_all(connection).await {
                     Ok(rows) => rows,
                     // Why they could not be created says more than that they are missing.
-                    Err(missing) => return Err(created.err().unwrap_or(missing).into()),
+                    Err(unusable) => return Err(created.err().unwrap_or(unusable).into()),
                 }
             }
             other => other?,
         };
-        check_version(&self.shown, rows.first())
+        let sweep_is_due = check_version(&self.shown, rows.first())?;
+        Ok(Prepared { created: missing, sweep_is_due })
     }
 
     fn fault(error: &sqlx::Error) -> Fault {
@@ -125,6 +128,8 @@ pub(crate) struct Texts {
     pub(crate) release: SqlStr,
     pub(crate) holders: SqlStr,
     pub(crate) watch: SqlStr,
+    pub(crate) check: SqlStr,
+    pub(crate) clock: SqlStr,
     pub(crate) turn: SqlStr,
     pub(crate) page: SqlStr,
     pub(crate) delete: SqlStr,
@@ -140,6 +145,8 @@ impl Texts {
             release: text(include_str!("../../sql/release.postgres.sql")),
             holders: text(include_str!("../../sql/holders.postgres.sql")),
             watch: text(include_str!("../../sql/watch.postgres.sql")),
+            check: text(include_str!("../../sql/check.postgres.sql")),
+            clock: text(include_str!("../../sql/clock.postgres.sql")),
             turn: text(include_str!("../../sql/sweep_turn.postgres.sql")),
             page: text(include_str!("../../sql/sweep_page.postgres.sql")),
             delete: text(include_str!("../../sql/sweep_delete.postgres.sql")),

@@ -49,6 +49,7 @@ pub(crate) struct Pool<S: Server> {
     permits: Semaphore,
     idle: Mutex<Idle<Connection<S>>>,
     closed: AtomicBool,
+    created: AtomicBool,
     connect_timeout: Duration,
 }
 
@@ -68,12 +69,19 @@ impl<S: Server> Pool<S> {
             permits: Semaphore::new(most),
             idle: Mutex::new(Idle { parked: VecDeque::new(), doubted_at: None }),
             closed: AtomicBool::new(false),
+            created: AtomicBool::new(false),
             connect_timeout: config.connect_timeout,
         }
     }
 
     pub(crate) fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Acquire)
+    }
+
+    /// What was created here and nobody has asked for yet, in words.
+    pub(crate) fn take_created(&self, table: &str) -> Option<String> {
+        let created = self.created.swap(false, Ordering::AcqRel);
+        created.then(|| format!("the table {table} and its schema version on {}", self.server.shown()))
     }
 
     /// What core is told of this error.
@@ -149,10 +157,12 @@ impl<S: Server> Pool<S> {
     }
 
     async fn prepare(&self, leased: &mut Leased<'_, S>) -> Result<bool, BackendError> {
-        self.server.prepare(leased.connection()).await.map_err(|error| match error {
+        let prepared = self.server.prepare(leased.connection()).await.map_err(|error| match error {
             PrepareError::Sql(error) => self.error(error),
             PrepareError::Refused(sentence) => BackendError::refused(sentence),
-        })
+        })?;
+        self.created.fetch_or(prepared.created, Ordering::AcqRel);
+        Ok(prepared.sweep_is_due)
     }
 
     async fn lease(&self) -> Result<Leased<'_, S>, BackendError> {

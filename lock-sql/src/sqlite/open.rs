@@ -51,6 +51,8 @@ pub(crate) struct Opened {
     pub(crate) connection: SqliteConnection,
     pub(crate) file: Option<FileId>,
     pub(crate) sweep_is_due: bool,
+    /// The tables were missing, and so perhaps was the file.
+    pub(crate) created: bool,
 }
 
 /// The absolute path of the file, without links.
@@ -116,7 +118,8 @@ pub(crate) async fn open(path: &Path, limits: &Limits) -> Result<Opened, OpenErr
             path.display()
         )));
     }
-    if sqlx::query(PRESENT).fetch_all(&mut connection).await?.is_empty() {
+    let created = sqlx::query(PRESENT).fetch_all(&mut connection).await?.is_empty();
+    if created {
         sqlx::raw_sql(SCHEMA).execute(&mut connection).await?;
         // The file takes the room that the tables need now, so that it can do with that on a disk that is full later.
         // Where others are creating it too, one of them gets to it.
@@ -128,7 +131,7 @@ pub(crate) async fn open(path: &Path, limits: &Limits) -> Result<Opened, OpenErr
         Err(error) if Fault::of(&error) != Fault::Busy => return Err(error.into()),
         _ => {}
     }
-    Ok(Opened { connection, file: FileId::of(path), sweep_is_due })
+    Ok(Opened { connection, file: FileId::of(path), sweep_is_due, created })
 }
 
 fn options(path: &Path, limits: &Limits) -> SqliteConnectOptions {

@@ -4,13 +4,13 @@ use std::{
     path::{Path, PathBuf},
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
 
 use lock_core::{BackendError, reexport::futures_util::TryStreamExt as _};
-use sqlx::{Connection as _, Either, Executor as _, SqliteConnection, sqlite::SqliteRow};
+use sqlx::{Connection as _, Either, Executor as _, Row as _, SqliteConnection, sqlite::SqliteRow};
 use tokio::sync::{Mutex, MutexGuard};
 
 use crate::{
@@ -42,6 +42,7 @@ pub(crate) struct Store {
     shares: AtomicUsize,
     connection: Mutex<Option<Connected>>,
     schedule: Schedule,
+    created: AtomicBool,
 }
 
 struct Connected {
@@ -64,7 +65,14 @@ impl Connected {
 
 impl Store {
     pub(crate) fn new(path: PathBuf, limits: Limits) -> Self {
-        Store { path, limits, shares: AtomicUsize::new(0), connection: Mutex::new(None), schedule: Schedule::default() }
+        Store {
+            path,
+            limits,
+            shares: AtomicUsize::new(0),
+            connection: Mutex::new(None),
+            schedule: Schedule::default(),
+            created: AtomicBool::new(false),
+        }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -74,6 +82,11 @@ impl Store {
     /// What core is told of this error.
     pub(crate) fn error(&self, error: sqlx::Error) -> BackendError {
         backend_error(&self.path, error)
+    }
+
+    /// Whether the tables were created here and nobody has asked yet.
+    pub(crate) fn take_created(&self) -> bool {
+        self.created.swap(false, Ordering::AcqRel)
     }
 
     /// Counts one more backend.
@@ -138,6 +151,12 @@ impl Store {
         run(&mut slot, statement()).await.map_err(|error| self.error(error))
     }
 
+    /// What a PRAGMA answers that answers with one number.
+    pub(crate) async fn number(&self, pragma: &'static str) -> Result<i64, BackendError> {
+        let answer = self.run(|| sqlx::query(pragma)).await?;
+        answer.rows.first().map_or(Ok(0), |row| row.try_get(0)).map_err(|error| self.error(error))
+    }
+
     /// Runs a statement if the file is open and in use. A sweep need not open it for its own sake.
     pub(crate) async fn run_if_open<'q>(&self, statement: Statement<'q>) -> Result<Answer, sqlx::Error> {
         let mut slot = self.connection.lock().await;
@@ -188,6 +207,7 @@ impl Store {
             None => {
                 let opened = open::open(&self.path, &self.limits).await?;
                 self.schedule.set(opened.sweep_is_due);
+                self.created.fetch_or(opened.created, Ordering::AcqRel);
                 Ok(slot.insert(Connected {
                     connection: opened.connection,
                     file: opened.file,

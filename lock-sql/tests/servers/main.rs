@@ -9,6 +9,7 @@ mod mysql;
 mod postgres;
 
 mod blocked;
+mod check;
 mod connections;
 mod rights;
 mod settings;

@@ -3,6 +3,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod check;
 mod claims;
 mod creation;
 mod dropped;
