@@ -3,10 +3,12 @@
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use lock_core::{Attempt, Backend, BackendError, Capabilities, Claim, Extension, LockRecord, Release, Selector};
+use lock_core::{
+    Attempt, Backend, BackendError, Capabilities, Claim, Extension, Finding, LockRecord, Release, Selector, Usage,
+};
 
 use crate::{
-    capabilities,
+    capabilities, check,
     claims::Claims,
     config::EtcdConfig,
     error::Failure,
@@ -84,6 +86,10 @@ impl Backend for EtcdBackend {
 
     async fn inspect(&self, selector: &Selector) -> Result<Vec<LockRecord>, BackendError> {
         self.store.inspect(selector).await
+    }
+
+    async fn check(&self, usage: &Usage) -> Result<Vec<Finding>, BackendError> {
+        check::check(&self.store, usage).await
     }
 
     async fn close(&self) {

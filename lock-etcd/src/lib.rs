@@ -16,6 +16,7 @@
 mod attempt;
 mod backend;
 mod capabilities;
+mod check;
 mod claims;
 mod config;
 mod error;

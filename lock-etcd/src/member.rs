@@ -5,7 +5,10 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use etcd_client::{Client, Error, KvClient, LeaseClient, LeaseKeepAliveStream, LeaseKeeper, WatchClient};
+use etcd_client::{
+    AlarmAction, AlarmResponse, AlarmType, Client, Error, KvClient, LeaseClient, LeaseKeepAliveStream, LeaseKeeper,
+    MemberListResponse, StatusResponse, WatchClient,
+};
 
 /// How many keep-alive streams are kept for later calls. Idle leases need few calls, and those of holds are spread.
 const IDLE_STREAMS: usize = 1;
@@ -47,6 +50,21 @@ impl Member {
 
     pub(crate) fn watch(&self) -> WatchClient {
         self.client.watch_client()
+    }
+
+    /// What the member says of itself.
+    pub(crate) async fn status(&self) -> Result<StatusResponse, Error> {
+        self.client.maintenance_client().status().await
+    }
+
+    /// Alarms of all members.
+    pub(crate) async fn alarm(&self, action: AlarmAction, of: AlarmType) -> Result<AlarmResponse, Error> {
+        self.client.maintenance_client().alarm(action, of, None).await
+    }
+
+    /// The members of the cluster.
+    pub(crate) async fn member_list(&self) -> Result<MemberListResponse, Error> {
+        self.client.cluster_client().member_list().await
     }
 
     /// Authenticates again.

@@ -131,6 +131,11 @@ impl Members {
         (lease / 6).clamp(TRY_FLOOR, TRY_LIMIT).min(self.request_timeout)
     }
 
+    /// The members of the configuration, as errors call them.
+    pub(crate) fn endpoints(&self) -> Vec<String> {
+        self.slots.iter().map(|slot| slot.address.clone()).collect()
+    }
+
     /// Tells which member is in use, and when that changes.
     pub(crate) fn current(&self) -> watch::Receiver<usize> {
         self.current.subscribe()

@@ -1,16 +1,16 @@
 //! The backend: core's four calls as scripts, and what their answers mean.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use lock_core::{
-    Attempt, Backend, BackendError, Busy, Capabilities, Claim, Extension, FencingToken, Grant, Intent, LockRecord,
-    Release, Selector,
+    Attempt, Backend, BackendError, Busy, Capabilities, Claim, Extension, FencingToken, Finding, Grant, Intent,
+    LockRecord, Release, Selector, Usage,
 };
 use redis::Value;
 
 use crate::{
-    RedisConfig, capabilities,
+    RedisConfig, capabilities, check,
     connector::Connector,
     error::foreign,
     inspect,
@@ -171,6 +171,14 @@ impl Backend for RedisBackend {
 
     async fn inspect(&self, selector: &Selector) -> Result<Vec<LockRecord>, BackendError> {
         inspect::records(&self.link, selector, self.capabilities.kinds).await
+    }
+
+    async fn check(&self, usage: &Usage) -> Result<Vec<Finding>, BackendError> {
+        check::check(&self.link, usage, self.capabilities.kinds).await
+    }
+
+    async fn wall_clock(&self) -> Result<Option<SystemTime>, BackendError> {
+        check::wall_clock(&self.link).await
     }
 
     async fn close(&self) {

@@ -11,6 +11,7 @@
 
 mod backend;
 mod capabilities;
+mod check;
 mod config;
 mod connector;
 mod error;

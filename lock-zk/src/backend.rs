@@ -3,7 +3,9 @@
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use lock_core::{Attempt, Backend, BackendError, Capabilities, Claim, Extension, LockRecord, Release, Selector};
+use lock_core::{
+    Attempt, Backend, BackendError, Capabilities, Claim, Extension, Finding, LockRecord, Release, Selector, Usage,
+};
 use tokio::{sync::oneshot, time::Instant};
 
 use crate::{
@@ -11,6 +13,7 @@ use crate::{
     attempt::{Attempting, lease},
     book::{Book, Standing},
     capabilities,
+    check::check,
     confirm::{Confirm, Presence},
     inspect::inspect,
     release::release,
@@ -109,6 +112,12 @@ impl Backend for ZkBackend {
     async fn inspect(&self, selector: &Selector) -> Result<Vec<LockRecord>, BackendError> {
         let session = self.session().await?;
         inspect(&session, self.capabilities.kinds, selector).await
+    }
+
+    async fn check(&self, usage: &Usage) -> Result<Vec<Finding>, BackendError> {
+        let session = self.session().await?;
+        let config = self.sessions.config();
+        check(&session, &config.hosts, config.session_timeout, config.credentials.is_some(), usage).await
     }
 
     async fn close(&self) {

@@ -8,6 +8,7 @@ mod attempt;
 mod backend;
 mod book;
 mod capabilities;
+mod check;
 mod config;
 mod confirm;
 mod contact;

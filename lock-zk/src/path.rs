@@ -3,7 +3,7 @@
 use lock_core::{Claim, ClaimId, LockKind, LockName, Namespace, decode_name};
 
 /// The node that everything is under, below the chroot.
-const ROOT: &str = "/leasehold";
+pub(crate) const ROOT: &str = "/leasehold";
 
 /// The empty namespace, since no node has an empty name. No encoding has a `%` before what is no digit.
 const NO_NAMESPACE: &str = "%none";

@@ -185,6 +185,11 @@ enum Slot {
 }
 
 impl Sessions {
+    /// What the backend was told.
+    pub(crate) fn config(&self) -> &ZkConfig {
+        &self.config
+    }
+
     pub(crate) async fn open(config: ZkConfig) -> Result<Self, BackendError> {
         let session = Session::open(&config, 0).await?;
         // Only here: whoever removes it later is told when a directory is made.

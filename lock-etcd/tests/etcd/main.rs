@@ -8,6 +8,7 @@ mod members;
 
 mod auth;
 mod by_hand;
+mod check;
 mod cluster;
 mod leases;
 mod queue;

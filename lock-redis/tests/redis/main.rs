@@ -5,6 +5,7 @@
 mod support;
 
 mod acl;
+mod check;
 mod failover;
 mod keys;
 mod login;

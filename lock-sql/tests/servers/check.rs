@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
+use conformance_tests::{assert_warns, finding};
 use lock_core::{Backend as _, Finding, Level, Namespace, Usage};
 use lock_sql::{ServerConfig, SqlBackend};
 
@@ -18,21 +19,6 @@ async fn findings(backend: &SqlBackend) -> Vec<Finding> {
     backend.check(&Usage::new(Namespace::default(), LEASE)).await.expect("an answer")
 }
 
-#[track_caller]
-fn of<'f>(findings: &'f [Finding], rule: &str) -> &'f Finding {
-    let mut found = findings.iter().filter(|finding| finding.rule == rule);
-    let one = found.next().unwrap_or_else(|| panic!("no rule {rule} in {findings:?}"));
-    assert!(found.next().is_none(), "{rule} twice in {findings:?}");
-    one
-}
-
-#[track_caller]
-fn assert_warns(findings: &[Finding], rule: &str, evidence: &str) {
-    let told = of(findings, rule);
-    assert_eq!(told.level, Level::Warning, "{told:?}");
-    assert!(told.evidence.contains(evidence) && told.remedy.is_some(), "{told:?}");
-}
-
 async fn a_good_server_gives_no_warning_and_its_clock_is_ours(db: &Db) {
     let backend = db.backend().await;
     let findings = findings(&backend).await;
@@ -41,7 +27,7 @@ async fn a_good_server_gives_no_warning_and_its_clock_is_ours(db: &Db) {
         findings.iter().filter(|told| told.level == Level::Warning && told.rule != "durability").collect();
     assert!(wrong.is_empty(), "{wrong:?}");
     for rule in ["version", "writable", "rights", "table", "connections", "session"] {
-        assert_eq!(of(&findings, rule).level, Level::Good, "{:?}", of(&findings, rule));
+        assert_eq!(finding(&findings, rule).level, Level::Good, "{:?}", finding(&findings, rule));
     }
     let there = backend.wall_clock().await.expect("an answer").expect("a clock");
     let here = SystemTime::now();
@@ -107,11 +93,11 @@ async fn postgres_settings_that_forget_claims_are_warnings() {
     admin.execute("ALTER USER postgres SET synchronous_commit = off").await;
     let told = findings(&db.backend().await).await;
     assert_warns(&told, "table", "unlogged");
-    assert_eq!(of(&told, "durability").level, Level::Warning);
-    assert_eq!(of(&told, "pooler").level, Level::Good);
+    assert_eq!(finding(&told, "durability").level, Level::Warning);
+    assert_eq!(finding(&told, "pooler").level, Level::Good);
     let off = db.config().without_notifications();
     let told = findings(&SqlBackend::server(&off).await.expect("a backend")).await;
-    assert!(of(&told, "pooler").evidence.contains("listen is off"));
+    assert!(finding(&told, "pooler").evidence.contains("listen is off"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -125,5 +111,5 @@ async fn mysql_settings_that_forget_claims_are_warnings() {
     assert_warns(&told, "durability", "innodb_flush_log_at_trx_commit is 2");
     assert_warns(&told, "table", "Aria");
     admin.execute("SET GLOBAL innodb_flush_log_at_trx_commit = 1").await;
-    assert_eq!(of(&findings(&db.backend().await).await, "durability").level, Level::Good);
+    assert_eq!(finding(&findings(&db.backend().await).await, "durability").level, Level::Good);
 }

@@ -2,20 +2,13 @@
 
 use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
 
+use conformance_tests::finding;
 use lock_core::{Backend as _, Finding, Level, Namespace, Usage};
 
 use crate::{LEASE, Place};
 
 async fn findings(place: &Place) -> Vec<Finding> {
     place.backend().await.check(&Usage::new(Namespace::default(), LEASE)).await.expect("an answer")
-}
-
-#[track_caller]
-fn of<'f>(findings: &'f [Finding], rule: &str) -> &'f Finding {
-    let mut found = findings.iter().filter(|finding| finding.rule == rule);
-    let one = found.next().unwrap_or_else(|| panic!("no rule {rule} in {findings:?}"));
-    assert!(found.next().is_none(), "{rule} twice in {findings:?}");
-    one
 }
 
 fn set_mode(path: &Path, mode: u32) {
@@ -31,8 +24,8 @@ async fn a_good_file_gives_no_warning_and_is_left_as_it_was() {
     let before = oracle.number("PRAGMA data_version").await;
     let findings = findings(&place).await;
     assert!(findings.iter().all(|finding| finding.level < Level::Warning), "{findings:?}");
-    assert_eq!(of(&findings, "journal").level, Level::Good);
-    assert!(of(&findings, "permissions").evidence.contains("locks.db"));
+    assert_eq!(finding(&findings, "journal").level, Level::Good);
+    assert!(finding(&findings, "permissions").evidence.contains("locks.db"));
     assert_eq!(oracle.number("PRAGMA data_version").await, before);
     backend.close().await;
 }
@@ -43,16 +36,16 @@ async fn a_file_that_everybody_may_write_or_replace_is_a_warning() {
     findings(&place).await;
     set_mode(&place.path, 0o666);
     let told = findings(&place).await;
-    let told = of(&told, "permissions");
+    let told = finding(&told, "permissions");
     assert_eq!(told.level, Level::Warning);
     assert!(told.remedy.as_deref().is_some_and(|remedy| remedy.starts_with("chmod o-w")), "{told:?}");
     set_mode(&place.path, 0o600);
     let directory = place.path.parent().expect("a directory");
     set_mode(directory, 0o777);
-    assert_eq!(of(&findings(&place).await, "permissions").level, Level::Warning);
+    assert_eq!(finding(&findings(&place).await, "permissions").level, Level::Warning);
     // As /tmp is.
     set_mode(directory, 0o1777);
-    assert_eq!(of(&findings(&place).await, "permissions").level, Level::Good);
+    assert_eq!(finding(&findings(&place).await, "permissions").level, Level::Good);
 }
 
 #[tokio::test]
@@ -62,7 +55,7 @@ async fn a_file_that_may_not_grow_is_a_warning() {
     let config = place.config().max_page_count(1);
     let backend = lock_sql::SqlBackend::sqlite(&config).await.expect("it opens");
     let findings = backend.check(&Usage::new(Namespace::default(), LEASE)).await.expect("an answer");
-    assert_eq!(of(&findings, "file-size").level, Level::Warning, "{findings:?}");
+    assert_eq!(finding(&findings, "file-size").level, Level::Warning, "{findings:?}");
 }
 
 #[tokio::test]

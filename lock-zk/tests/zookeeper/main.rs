@@ -4,6 +4,7 @@
 mod support;
 
 mod access;
+mod check;
 mod cuts;
 mod hands;
 mod sessions;
