@@ -112,3 +112,25 @@ fn zookeeper() {
     let server = servers::zookeeper();
     Tour::go(format!("zk://{}?lease=3s", server.address()));
 }
+
+#[cfg(feature = "zookeeper")]
+#[test]
+fn a_person_who_waits_sees_the_place_in_the_line() {
+    use support::terminal::Terminal;
+
+    let server = servers::zookeeper();
+    let tour = Tour { sandbox: Sandbox::new(), url: format!("zk://{}", server.address()) };
+    let script = "echo $$ > pid; until [ -e go ]; do sleep 0.02; done";
+    let holder = Running::start(tour.command(&["run", "deploy", "--", "sh", "-c", script]));
+    tour.sandbox.wait_for_pid("pid");
+    let run = ["--store", &tour.url, "--namespace", "shop", "run", "--label", "me", "deploy", "--", "true"];
+    let (first, second) = (Terminal::open(), Terminal::open());
+    let one = first.leasehold(&tour.sandbox, &run);
+    first.wait_for("place 1 of 1 in line");
+    let other = second.leasehold(&tour.sandbox, &run);
+    second.wait_for("place 2 of 2 in line");
+    std::fs::write(tour.sandbox.path("go"), "").expect("a file");
+    for ended in [holder.finish(), one.finish(), other.finish()] {
+        assert_eq!(ended.code(), 0, "{ended:?}");
+    }
+}

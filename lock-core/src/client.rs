@@ -86,8 +86,12 @@ impl LockClient {
     /// Changes nothing, so it may be dropped at any time.
     pub async fn inspect(&self, selector: impl Into<Selector>) -> Result<Vec<LockRecord>, Error> {
         let mut records = self.records(selector.into()).await?;
-        for holder in records.iter_mut().flat_map(|record| &mut record.holders) {
-            holder.token = self.alive.shared.user_token(holder.token);
+        for record in &mut records {
+            for holder in &mut record.holders {
+                holder.token = self.alive.shared.user_token(holder.token);
+            }
+            let place = record.queue.iter().position(|claim| self.alive.shared.janitor.is_sought(*claim));
+            record.place = place.map(|place| place as u64 + 1);
         }
         records.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(records)

@@ -123,6 +123,11 @@ impl Janitor {
         self.book.lock().seeking.remove(&fate.claim.id);
     }
 
+    /// Whether an acquisition of this client seeks by this claim.
+    pub(crate) fn is_sought(&self, claim: ClaimId) -> bool {
+        self.book.lock().seeking.contains_key(&claim)
+    }
+
     /// This claim must be released now.
     pub(crate) fn oblige(&self, fate: &Arc<Fate>, now: Duration) {
         self.book.lock().put(now, Chore { fate: Arc::clone(fate), tries: 0 });

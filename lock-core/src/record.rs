@@ -1,6 +1,6 @@
 //! What `inspect` shows: the record of a lock, and the selector that says which.
 
-use crate::{Holder, LockKind, LockName, Namespace};
+use crate::{ClaimId, Holder, LockKind, LockName, Namespace};
 
 /// A lock that is held or waited for, as the store shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,9 +16,22 @@ pub struct LockRecord {
     pub holders: Vec<Holder>,
     /// How many claims wait in the store's queue; None where the store keeps no queue.
     pub waiters: Option<u64>,
+    /// The claims that wait in the store's queue, the next one first; empty where the store keeps no queue.
+    pub queue: Vec<ClaimId>,
+    /// Where the first waiter of the client that asked stands in that queue, 1 being the next; None if it has none
+    /// there. A backend leaves it to the client.
+    pub place: Option<u64>,
 }
 
 impl LockRecord {
+    /// The same record with the store's queue, the next one first.
+    #[must_use]
+    pub fn with_queue(mut self, queue: Vec<ClaimId>) -> Self {
+        self.waiters = Some(queue.len() as u64);
+        self.queue = queue;
+        self
+    }
+
     /// A record of `name` with these holders, and no word about waiters.
     #[must_use]
     pub fn new(namespace: &Namespace, name: &LockName, kind: LockKind, holders: Vec<Holder>) -> Self {
@@ -28,6 +41,8 @@ impl LockRecord {
             kind,
             holders,
             waiters: None,
+            queue: Vec::new(),
+            place: None,
         }
     }
 }

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use etcd_client::{GetOptions, SortOrder, SortTarget};
 use futures_util::{StreamExt as _, stream};
-use lock_core::{BackendError, BackendErrorKind, Holder, LockKind, LockName, LockRecord, Selector};
+use lock_core::{BackendError, BackendErrorKind, ClaimId, Holder, LockKind, LockName, LockRecord, Selector};
 
 use crate::{
     error::Failure,
@@ -24,7 +24,8 @@ struct Seen {
     revision: i64,
     holder: Holder,
     lease: i64,
-    keys: u64,
+    /// All of them, by the revisions that created them.
+    keys: BTreeMap<i64, ClaimId>,
 }
 
 impl Store {
@@ -67,9 +68,9 @@ impl Store {
                         revision: i64::MAX,
                         holder: holder_of(claim, created, b""),
                         lease,
-                        keys: 0,
+                        keys: BTreeMap::new(),
                     });
-                    seen.keys += 1;
+                    seen.keys.insert(created, claim);
                     if created < seen.revision {
                         (seen.revision, seen.lease) = (created, lease);
                         seen.holder = holder_of(claim, created, kv.value());
@@ -96,8 +97,7 @@ impl Store {
             Ok(left) => Some(seconds(left.value.ttl())),
             Err(_) => None,
         };
-        let mut record = LockRecord::new(selector.namespace(), name, kind, vec![holder]);
-        record.waiters = Some(seen.keys - 1);
-        Some(record)
+        let queue = seen.keys.into_values().skip(1).collect();
+        Some(LockRecord::new(selector.namespace(), name, kind, vec![holder]).with_queue(queue))
     }
 }

@@ -58,9 +58,8 @@ async fn record(
         match session.client.get_data(&format!("{directory}/{}", first.name)).await {
             Ok((data, stat)) => {
                 let holders = vec![holder::holder(first.id, &data, &stat)];
-                let mut record = LockRecord::new(selector.namespace(), &name, kind, holders);
-                record.waiters = Some(line.len() as u64 - 1);
-                return Ok(Some(record));
+                let record = LockRecord::new(selector.namespace(), &name, kind, holders);
+                return Ok(Some(record.with_queue(line.behind(first.number))));
             }
             Err(Error::NoNode) => {}
             Err(error) => return Err(session.told("reading a claim", error)),

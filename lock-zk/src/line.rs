@@ -25,8 +25,11 @@ impl Line {
         Line { children: names.into_iter().filter_map(Child::parse).collect() }
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.children.len()
+    /// The claims behind the one with this number, in their order.
+    pub(crate) fn behind(&self, number: i32) -> Vec<ClaimId> {
+        let mut behind: Vec<_> = self.children.iter().filter(|child| child.number != number).collect();
+        behind.sort_by_key(|child| child.number.wrapping_sub(number));
+        behind.into_iter().map(|child| child.id).collect()
     }
 
     /// Whether this node is in the line.
@@ -70,7 +73,7 @@ mod tests {
     #[test]
     fn each_claim_stands_behind_the_one_created_before_it() {
         let (line, ids) = line(&[12, 7, 9]);
-        assert_eq!(line.len(), 3);
+        assert_eq!(line.children.len(), 3);
         assert_eq!(line.first().map(|child| child.number), Some(7));
         assert_eq!(line.before(ids[1], 7), None);
         let before = line.before(ids[0], 12).expect("two are before it");
@@ -95,5 +98,13 @@ mod tests {
         assert_eq!(line.before(id, 2), None);
         assert_eq!(line.of_claim(id).count(), 2);
         assert!(line.has(&format!("{id}-0000000002")));
+    }
+
+    #[test]
+    fn those_behind_are_in_their_order_also_where_numbers_wrap() {
+        let child = |id: u128, number: i32| Child { id: ClaimId::from_u128(id), number, name: String::new() };
+        let line = Line { children: vec![child(3, i32::MIN), child(1, i32::MAX - 1), child(2, i32::MAX)] };
+        let first = line.first().expect("not empty");
+        assert_eq!(line.behind(first.number), [ClaimId::from_u128(2), ClaimId::from_u128(3)]);
     }
 }

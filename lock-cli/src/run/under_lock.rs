@@ -1,6 +1,6 @@
 //! CMD under the lock: started, watched by [`Held`], and judged when both are over.
 
-use std::ffi::OsString;
+use std::{ffi::OsString, time::Duration};
 
 use leasehold::{Error, ErrorKind, LockClient, LockGuard};
 
@@ -12,7 +12,13 @@ use super::{
     nested::{self, Enclosing},
     watch::{self, Hold},
 };
-use crate::exit::{Exit, Failure};
+use crate::{
+    exit::{Exit, Failure},
+    words::roughly,
+};
+
+/// From this part of the lease on a grant counts as whole: core takes its margin from each, and the answer took time.
+const WHOLE: f64 = 0.9;
 
 impl Run {
     /// Runs CMD under the guard, and gives the lock back.
@@ -31,7 +37,7 @@ impl Run {
                 return Err(failure);
             }
         };
-        let rules = Rules { grace: self.grace, tick: watch::tick(self.lease()) };
+        let rules = self.rules(guard.remaining());
         let lost = self.background.ask(guard.lost());
         let kept = Held::new(child, Lock::new(guard), rules, self.background.inbox(), &self.voice).keep();
         lost.abort();
@@ -44,6 +50,28 @@ impl Run {
             Some(_) => self.background.wait(release, None, drop).unwrap_or(Ok(())),
         };
         Ok(self.conclude(&ended, released))
+    }
+
+    /// The rules for a grant of this length, which a store of sessions may have made much shorter than the lease that was
+    /// asked for: a grace as long as the whole grant would end CMD at once.
+    fn rules(&self, granted: Duration) -> Rules {
+        let lease = self.lease();
+        if granted >= lease.mul_f64(WHOLE) {
+            return Rules { grace: self.grace, tick: watch::tick(lease) };
+        }
+        let grace = match self.args.grace {
+            Some(grace) if grace > granted / 3 => {
+                self.voice.say(format!(
+                    "--grace {} is shortened to a third of what the store grants at a time, {}",
+                    humantime::format_duration(grace),
+                    roughly(granted)
+                ));
+                granted / 3
+            }
+            Some(grace) => grace,
+            None => self.grace.min(granted / 6),
+        };
+        Rules { grace, tick: watch::tick(granted) }
     }
 
     /// What CMD is told in its environment.

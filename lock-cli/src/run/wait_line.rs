@@ -80,7 +80,13 @@ fn describe(line: &mut String, record: Option<&LockRecord>, age: Duration, now: 
         [] => line.push_str("nobody holds it"),
         [holder, ..] => line.push_str(&holder_sentence(holder, age, now)),
     }
-    if let Some(waiters @ 2..) = record.waiters {
-        let _ = write!(line, "; {waiters} wait");
+    match (record.place, record.waiters) {
+        (Some(place), Some(waiters)) => {
+            let _ = write!(line, "; place {place} of {waiters} in line");
+        }
+        (None, Some(waiters @ 2..)) => {
+            let _ = write!(line, "; {waiters} wait");
+        }
+        _ => {}
     }
 }

@@ -176,9 +176,9 @@ impl Backend for MemoryBackend {
             if holders.is_empty() && entry.queue.is_empty() {
                 continue;
             }
-            let mut record = LockRecord::new(namespace, name, *kind, holders);
-            record.waiters = in_store.then_some(entry.queue.len() as u64);
-            records.push(record);
+            let record = LockRecord::new(namespace, name, *kind, holders);
+            let queue = || entry.queue.iter().map(|queued| queued.claim).collect();
+            records.push(if in_store { record.with_queue(queue()) } else { record });
         }
         Ok(records)
     }
