@@ -7,8 +7,11 @@ use serde::Serialize;
 use crate::{
     cli::{CheckArgs, StoreArgs},
     exit::{Exit, Failure},
-    out, session,
+    out, session, table,
 };
+
+/// Every level that a finding can have today.
+const LEVELS: [Level; 3] = [Level::Good, Level::Note, Level::Warning];
 
 /// The report as JSON. The shape is documented in `schemas/check.json`, and stays.
 #[derive(Debug, Serialize)]
@@ -58,14 +61,25 @@ fn as_json<'a>(report: &'a Report, store: &'a str, namespace: &'a str) -> CheckJ
 }
 
 fn page(report: &Report, store: &str, namespace: &str) -> String {
-    let mut text = format!("{store}, namespace {namespace:?}\n");
+    let mut rows = table::bare();
     for finding in &report.findings {
-        let (level, rule) = (finding.level, &finding.rule);
-        let style = style(level);
-        text.push_str(&format!("{style}{level:<8}{style:#} {rule:<18} {}\n", finding.evidence));
-        if let Some(remedy) = &finding.remedy {
-            text.push_str(&format!("{:28}{remedy}\n", ""));
-        }
+        let told = match &finding.remedy {
+            Some(remedy) => format!("{}\n-> {remedy}", finding.evidence),
+            None => finding.evidence.clone(),
+        };
+        rows.add_row([finding.level.to_string(), finding.rule.to_string(), told]);
+    }
+    let mut text = format!("{store}, namespace {namespace:?}\n");
+    for line in table::text(&mut rows).lines() {
+        // Coloured afterwards, so that the table counts what is seen.
+        let level = LEVELS.into_iter().find(|level| line.starts_with(&level.to_string()));
+        text.push_str(&match level {
+            Some(level) => {
+                let (style, word) = (style(level), level.to_string());
+                format!("{style}{word}{style:#}{}\n", &line[word.len()..])
+            }
+            None => format!("{line}\n"),
+        });
     }
     let warnings = report.findings.iter().filter(|finding| finding.level == Level::Warning).count();
     text.push_str(&match warnings {

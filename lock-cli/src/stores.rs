@@ -97,7 +97,7 @@ fn page(kinds: &[StoreKind]) -> String {
     let notes: String = notes.iter().enumerate().map(|(i, note)| format!("[{}] if {note}\n", i + 1)).collect();
     format!(
         "{}\nNo two hold one lock, across:\n{exclusion}\nFencing tokens keep their order, across:\n{tokens}\n{notes}",
-        table::text(&ways)
+        table::text(&mut ways)
     )
 }
 
@@ -122,5 +122,5 @@ fn promises(kinds: &[StoreKind], notes: &mut Vec<String>, of: impl Fn(&Capabilit
         }
         table.add_row(row);
     }
-    table::text(&table)
+    table::text(&mut table)
 }

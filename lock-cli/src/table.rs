@@ -6,20 +6,32 @@ use crate::out;
 
 /// A table with these headings.
 pub(crate) fn table<const N: usize>(headings: [&str; N]) -> Table {
+    let mut table = bare();
+    table.set_header(headings);
+    table
+}
+
+/// A table without headings.
+pub(crate) fn bare() -> Table {
     let mut table = Table::new();
-    table.load_preset(NOTHING).set_header(headings);
+    table.load_preset(NOTHING);
     match out::terminal_width() {
         Some(width) => table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width),
         // Whoever reads lines wants one for each row.
         None => table.set_content_arrangement(ContentArrangement::Disabled),
     };
-    for column in table.column_iter_mut() {
-        column.set_padding((0, 2));
-    }
     table
 }
 
+/// Columns are known once there is a row.
+fn pad(table: &mut Table) {
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
+}
+
 /// The table as text, without blanks at the ends of lines.
-pub(crate) fn text(table: &Table) -> String {
+pub(crate) fn text(table: &mut Table) -> String {
+    pad(table);
     table.lines().fold(String::new(), |text, line| text + line.trim_end() + "\n")
 }

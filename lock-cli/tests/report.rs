@@ -41,7 +41,7 @@ fn check_has_a_code_for_each_outcome() {
     assert!(worst(&warned.stdout));
     let text = finish(sandbox.bare(["--store", "memory:", "check"]));
     let text = String::from_utf8(text.stdout).expect("UTF-8");
-    assert!(text.contains("warning  memory") && text.ends_with("1 warning\n"), "{text}");
+    assert!(text.contains("warning  memory  ") && text.ends_with("1 warning\n"), "{text}");
     assert_eq!(finish(sandbox.bare(["--store", "sqlite:/no/such/directory/x.db", "check"])).code(), 69);
     assert_eq!(finish(sandbox.bare(["--store", "nosuch:x", "check"])).code(), 78);
     assert_eq!(finish(sandbox.bare(["check", "extra"])).code(), 2);

@@ -53,5 +53,5 @@ fn listing(records: &[LockRecord], now: SystemTime) -> String {
             ]);
         }
     }
-    table::text(&listed)
+    table::text(&mut listed)
 }

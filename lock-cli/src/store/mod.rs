@@ -7,7 +7,7 @@ mod file;
 
 use std::{future::Future, path::Path, time::Duration};
 
-use leasehold::{Config, Error, LockClient, Namespace};
+use leasehold::{Config, Error, ErrorKind, LockClient, Namespace};
 
 pub(crate) use self::environment::Environment;
 use self::file::File;
@@ -31,7 +31,15 @@ impl Store {
     /// Connects to it.
     pub(crate) fn connect(&self) -> impl Future<Output = Result<LockClient, Error>> + Send + 'static {
         let config = self.config.clone();
-        async move { leasehold::connect_config(&config).await }
+        async move {
+            leasehold::connect_config(&config).await.map_err(|error| match error.kind() {
+                ErrorKind::Unavailable => Error::new(
+                    ErrorKind::Unavailable,
+                    format!("{error}; is the store running, and is its address right?"),
+                ),
+                _ => error,
+            })
+        }
     }
 }
 
