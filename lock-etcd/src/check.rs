@@ -97,7 +97,7 @@ fn has_lease_fault(version: &str) -> bool {
     let number = |part: &str| part.chars().take_while(char::is_ascii_digit).collect::<String>().parse().unwrap_or(0);
     let mut parts = version.split('.').map(number);
     let at: (u32, u32, u32) = (parts.next().unwrap_or(0), parts.next().unwrap_or(0), parts.next().unwrap_or(0));
-    at < (3, 4, 31) || (at >= (3, 5, 0) && at < (3, 5, 13))
+    at < (3, 4, 31) || ((3, 5, 0)..(3, 5, 13)).contains(&at)
 }
 
 fn alarm(alarms: Result<Vec<AlarmType>, Failure>) -> Finding {

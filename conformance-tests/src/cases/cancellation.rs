@@ -1,8 +1,8 @@
-//! Cancellation: every public future given up after every number of polls, dropped or forgotten (L10).
+//! Cancellation: every public future dropped after every number of polls, and calls whose answers are lost (L10).
 
 use std::time::Duration;
 
-use lock_core::{ErrorKind, LockClient, LockGuard, Renew};
+use lock_core::{ErrorKind, LockClient, LockGuard};
 
 use super::{refused, taken};
 use crate::{
@@ -18,9 +18,6 @@ cases! {
     #[heavy] a_release_dropped_at_any_poll_still_releases: "L10.a" "L5.b";
     #[heavy] a_close_dropped_at_any_poll_still_closes: "L10.a" "L11.d";
     #[heavy] an_inspect_dropped_at_any_poll_leaves_nothing: "L10.a";
-    a_forgotten_acquire_leaves_nothing_beyond_a_lease: "L10.b";
-    a_forgotten_waiter_leaves_nothing_beyond_a_lease: "L10.b";
-    a_forgotten_release_still_releases: "L10.b";
     an_aborted_waiter_leaves_nothing: "L10.a" "L10.c";
     an_eaten_answer_leaves_no_orphan: "L10.d" "L13.a";
     an_answer_that_never_comes_leaves_no_orphan: "L10.d";
@@ -195,72 +192,6 @@ async fn an_inspect_dropped_at_any_poll_leaves_nothing(world: World) -> Outcome 
         Ok(ended.is_some())
     };
     at_every_poll(Op::Inspect, step, &world).await
-}
-
-/// Until when what a forgotten future of this lease left must be gone.
-fn forgotten(world: &World, lease: Duration) -> Duration {
-    world.bounds().take_over(lease) + lease
-}
-
-async fn a_forgotten_acquire_leaves_nothing_beyond_a_lease(world: World) -> Outcome {
-    let lease = world.short();
-    for polls in 0..=MOST_POLLS {
-        let name = format!("x{polls}");
-        let store = world.faulty().await?;
-        store.all(Op::Attempt, Fault::DelayAnswer(Duration::from_millis(4)));
-        let client = world.over(store.clone()).lease(lease).build()?;
-        let ended = poll_n_then(polls, Fate::Forgotten, NOISE, client.lock(&name).acquire()).await.ended();
-        if let Some(guard) = ended {
-            guard?.release().await?;
-            return Ok(());
-        }
-        let next = world.client().await?.lock(&name).wait(forgotten(&world, lease)).acquire().await;
-        match next {
-            Ok(guard) => guard.release().await?,
-            Err(error) => {
-                let message = format!("an acquire forgotten after {polls} polls keeps the lock: {error}");
-                return Err(Stop::failed("L10.b", message));
-            }
-        }
-        world.gone("L10.b", &name, world.bounds().prompt()).await?;
-    }
-    Err(Stop::failed("L10.b", "the acquire does not end"))
-}
-
-async fn a_forgotten_waiter_leaves_nothing_beyond_a_lease(world: World) -> Outcome {
-    let lease = world.short();
-    let client = world.builder().await?.lease(lease).build()?;
-    let other = world.client().await?;
-    for polls in 1..4 {
-        let name = format!("x{polls}");
-        let guard = taken("L10.b", &other, &name).await?;
-        let ended =
-            poll_n_then(polls, Fate::Forgotten, Duration::from_millis(300), client.lock(&name).acquire()).await.ended();
-        ensure!("L1.a", ended.is_none(), "a waiter was let in beside the holder");
-        guard.release().await?;
-        let next = other.lock(&name).wait(forgotten(&world, lease)).acquire().await;
-        let Ok(next) = next else {
-            return Err(Stop::failed(
-                "L10.b",
-                format!("a waiter forgotten after {polls} polls keeps the lock: {next:?}"),
-            ));
-        };
-        next.release().await?;
-        world.gone("L10.b", &name, forgotten(&world, lease)).await?;
-    }
-    Ok(())
-}
-
-async fn a_forgotten_release_still_releases(world: World) -> Outcome {
-    let lease = world.short();
-    let client = world.builder().await?.lease(lease).build()?;
-    for polls in 0..3 {
-        let name = format!("x{polls}");
-        let guard = client.lock(&name).renew(Renew::Off).acquire().await?;
-        poll_n_then(polls, Fate::Forgotten, NOISE, guard.release()).await;
-        world.free("L10.b", &name, forgotten(&world, lease)).await?;
-    }
-    Ok(())
 }
 
 async fn an_aborted_waiter_leaves_nothing(world: World) -> Outcome {

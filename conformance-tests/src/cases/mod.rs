@@ -8,6 +8,7 @@ mod exclusion;
 mod extend_renew;
 mod faults;
 mod fencing;
+mod forgetting;
 mod leaks;
 mod loss;
 mod names_input;
@@ -32,6 +33,7 @@ pub fn all() -> Vec<Case> {
         loss::cases(),
         waiting::cases(),
         cancellation::cases(),
+        forgetting::cases(),
         dropping::cases(),
         reentrancy::cases(),
         fencing::cases(),

@@ -63,7 +63,9 @@ fn place(path: &Path) -> Vec<Finding> {
     let Ok((system, space)) = looked else {
         return vec![Finding::note(RULE, format!("the file system of {} cannot be looked at", path.display()))];
     };
-    let kind = match system.f_type as u64 & 0xFFFF_FFFF {
+    #[expect(clippy::cast_sign_loss, reason = "a magic number, whatever its type on this machine")]
+    let magic = system.f_type as u64 & 0xFFFF_FFFF;
+    let kind = match magic {
         0x6969 => Err("NFS"),
         0x517B | 0xFF53_4D42 | 0xFE53_4D42 => Err("SMB"),
         0x0102_1997 => Err("9p"),
