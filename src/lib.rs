@@ -26,6 +26,8 @@
 //! [`connect`] lists the options that a URL takes; [`Config`] reads the same from TOML. A store that has no URL here is
 //! any [`Backend`], given to [`LockClient::builder`].
 
+#[cfg(feature = "blocking")]
+pub mod blocking;
 mod config;
 mod connect;
 #[cfg(feature = "etcd")]

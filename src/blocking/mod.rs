@@ -1,0 +1,31 @@
+//! Locks for threads without a runtime: the same client, lock and guard, whose calls block.
+//!
+//! A client has one background thread, which renews its locks, watches their deadlines and cleans up, whatever its
+//! callers' threads do. Everything may be used from many threads at once.
+//!
+//! ```
+//! use std::time::Duration;
+//!
+//! # fn main() -> Result<(), leasehold::Error> {
+//! let client = leasehold::blocking::connect("memory:?namespace=shop")?;
+//! let guard = client.lock("order:1001").wait(Duration::from_secs(5)).acquire()?;
+//! assert!(guard.is_held());
+//! guard.release()?;
+//!
+//! let total = client.lock("report").run(|guard| guard.fencing_token().get() + 1)?;
+//! assert!(total > 1);
+//! # Ok(()) }
+//! ```
+//!
+//! **Not for async code.** A call here holds its thread until it has its answer. In a task that would hold up others, and
+//! where the runtime has one thread all of them: use the client of the crate's root there.
+
+mod client;
+mod guard;
+mod lock;
+
+pub use self::{
+    client::{Client, connect, connect_config},
+    guard::Guard,
+    lock::Lock,
+};
