@@ -33,13 +33,17 @@ fn fate() -> Arc<Fate> {
 }
 
 fn hold(fate: Arc<Fate>) -> Arc<Hold> {
+    hold_for(fate, None)
+}
+
+fn hold_for(fate: Arc<Fate>, min_hold: Option<Duration>) -> Arc<Hold> {
     let request = Request {
         name: fate.claim.name.clone(),
         lease: LEASE,
         wait: None,
         renew: Renew::Auto,
         max_hold: None,
-        min_hold: None,
+        min_hold,
         owner: None,
         holder: Arc::new(HolderInfo::default()),
         request_timeout: LEASE / 3,
@@ -131,6 +135,58 @@ fn passing_over_a_head_never_ends_a_claim_that_it_has_taken() {
             });
             let (taken, given_up) = (acquisition.join().expect("no panic"), sweep.join().expect("no panic"));
             assert_ne!(taken, given_up, "a grant needs exactly one who answers for it");
+        },
+        SCHEDULES,
+    );
+}
+
+#[test]
+fn a_loss_is_told_once_and_everyone_hears_the_same_reason() {
+    check_random(
+        || {
+            let hold = hold(fate());
+            // The store's word, a close, a look after the deadline, and an answer to a renewal that comes too late.
+            let tellers = [LossReason::Gone, LossReason::Closed].map(|reason| {
+                let hold = Arc::clone(&hold);
+                thread::spawn(move || (u32::from(hold.lose(reason)), hold.remaining(NOW).err()))
+            });
+            let look = thread::spawn({
+                let hold = Arc::clone(&hold);
+                move || (0, hold.remaining(NOW + 2 * LEASE).err())
+            });
+            let late = thread::spawn({
+                let hold = Arc::clone(&hold);
+                move || hold.confirm(NOW + 2 * LEASE, NOW + LEASE, LEASE, None)
+            });
+            let heard: Vec<_> =
+                tellers.into_iter().chain([look]).map(|thread| thread.join().expect("no panic")).collect();
+            late.join().expect("no panic");
+            let told = hold.told_loss(NOW).expect("it is lost, whatever came first");
+            assert!(heard.iter().map(|(news, _)| news).sum::<u32>() <= 1, "news twice: {heard:?}");
+            assert!(heard.iter().all(|(_, reason)| *reason == Some(told)), "{told:?}, but {heard:?}");
+            assert_eq!(hold.told_loss(NOW + 3 * LEASE), Some(told), "a loss is final");
+        },
+        SCHEDULES,
+    );
+}
+
+#[test]
+fn of_two_guards_that_go_at_once_exactly_one_stays_for_the_shortest_time() {
+    check_random(
+        || {
+            let hold = hold_for(fate(), Some(LEASE / 2));
+            assert!(hold.join());
+            let leavers = [(); 2].map(|()| {
+                let hold = Arc::clone(&hold);
+                thread::spawn(move || {
+                    let stays = hold.announce_or_stay(|| NOW).is_some();
+                    (u32::from(stays), !stays && hold.leave(Announced::Yes))
+                })
+            });
+            let left = leavers.map(|leaver| leaver.join().expect("no panic"));
+            assert_eq!(left.map(|(stays, _)| stays).iter().sum::<u32>(), 1, "{left:?}");
+            assert!(left.iter().all(|(_, last)| !last), "the hold ended before its time: {left:?}");
+            assert_eq!(hold.guards(), 1);
         },
         SCHEDULES,
     );
