@@ -1,6 +1,12 @@
 //! Leaks: after many cycles the store and the client are where they were before (L20).
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::{Duration, Instant},
+};
 
 use lock_core::{LockClient, Owner, Renew};
 use tokio::{runtime::Handle, task::JoinSet};
@@ -40,20 +46,22 @@ async fn cycle(client: &LockClient, rng: &mut fastrand::Rng, name: &str) -> Outc
     Ok(())
 }
 
-/// Up to 20,000 cycles on eight names; as many as fit into a few seconds on a store that is not so quick.
+/// 20,000 cycles on eight names; on a store that has not done half of them in a few seconds, as many as fit into these.
 async fn many_cycles(client: &LockClient) -> Outcome {
     let end = Instant::now() + Duration::from_secs(5);
+    let done = Arc::new(AtomicU32::new(0));
     let mut tasks = JoinSet::new();
     for worker in 0..4_u64 {
-        let client = client.clone();
+        let (client, done) = (client.clone(), Arc::clone(&done));
         tasks.spawn(async move {
             let mut rng = fastrand::Rng::with_seed(worker);
             for _ in 0..5_000 {
-                if Instant::now() > end {
+                if Instant::now() > end && done.load(Ordering::Relaxed) < 10_000 {
                     break;
                 }
                 let name = format!("cycle-{}", rng.u8(..8));
                 cycle(&client, &mut rng, &name).await?;
+                done.fetch_add(1, Ordering::Relaxed);
             }
             Outcome::Ok(())
         });

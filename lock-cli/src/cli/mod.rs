@@ -43,8 +43,8 @@ pub(crate) struct StoreArgs {
     #[arg(long, global = true, value_name = "NS")]
     pub(crate) namespace: Option<String>,
 
-    /// The configuration file, instead of ./leasehold.toml or $XDG_CONFIG_HOME/leasehold/config.toml
-    #[arg(long, global = true, value_name = "FILE", env = "LEASEHOLD_CONFIG", hide_env_values = true)]
+    /// The configuration file, instead of $LEASEHOLD_CONFIG, ./leasehold.toml or $XDG_CONFIG_HOME/leasehold/config.toml
+    #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 }
 

@@ -15,6 +15,8 @@ use crate::exit::Failure;
 pub(crate) struct Environment {
     /// `LEASEHOLD_STORE`.
     pub(super) store: Option<OsString>,
+    /// `LEASEHOLD_CONFIG`.
+    pub(super) config: Option<OsString>,
     /// `XDG_CONFIG_HOME`.
     pub(super) config_home: Option<OsString>,
     /// `XDG_STATE_HOME`.
@@ -32,6 +34,7 @@ impl Environment {
         let variable = |name| env::var_os(name).filter(|value| !value.is_empty());
         Environment {
             store: variable("LEASEHOLD_STORE"),
+            config: variable("LEASEHOLD_CONFIG"),
             config_home: variable("XDG_CONFIG_HOME"),
             state_home: variable("XDG_STATE_HOME"),
             home: variable("HOME"),

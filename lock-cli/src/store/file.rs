@@ -36,7 +36,7 @@ pub(super) struct File {
 impl File {
     /// The file that was asked for, or the first of the usual ones that exists.
     pub(super) fn find(asked_for: Option<&Path>, environment: &Environment) -> Result<Option<Self>, Failure> {
-        if let Some(path) = asked_for {
+        if let Some(path) = asked_for.or(environment.config.as_deref().map(Path::new)) {
             let text = fs::read_to_string(path).map_err(|error| unreadable(path, &error))?;
             return File::parse(path, Trust::Named, &text).map(Some);
         }
