@@ -158,7 +158,7 @@ impl Drop for Inner {
             drop(done);
         });
         let _: Result<(), RecvTimeoutError> = ended.recv_timeout(LAST_LIMIT);
-        // Never blocks and never panics, also where this is dropped in a task.
+        // Unlike a drop of the runtime this does not panic where it happens in a task.
         runtime.shutdown_background();
     }
 }

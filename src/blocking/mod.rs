@@ -1,7 +1,8 @@
 //! Locks for threads without a runtime: the same client, lock and guard, whose calls block.
 //!
-//! A client has one background thread, which renews its locks, watches their deadlines and cleans up, whatever its
-//! callers' threads do. Everything may be used from many threads at once.
+//! A client has a background thread of its own, which renews its locks, watches their deadlines and cleans up, whatever
+//! its callers' threads do; what a backend needs beside it, such as SQLite its writer, comes on top. Everything may be
+//! used from many threads at once.
 //!
 //! ```
 //! use std::time::Duration;
@@ -18,7 +19,8 @@
 //! ```
 //!
 //! **Not for async code.** A call here holds its thread until it has its answer. In a task that would hold up others, and
-//! where the runtime has one thread all of them: use the client of the crate's root there.
+//! where the runtime has one thread all of them, and so does the drop of the last handle: use the client of the crate's
+//! root there.
 
 mod client;
 mod guard;
