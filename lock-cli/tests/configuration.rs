@@ -180,17 +180,17 @@ fn the_help_has_the_exit_codes_and_examples() {
 #[test]
 fn the_environment_names_a_file_and_an_empty_variable_names_none() {
     let sandbox = Sandbox::new();
-    std::fs::write(sandbox.path("other.toml"), format!("[lock]\nstore = '{}'\n", sandbox.url())).expect("a file");
+    fs::write(sandbox.path("other.toml"), format!("[lock]\nstore = '{}'\n", sandbox.url())).expect("a file");
     let run = |config: &str| {
         let mut command = sandbox.bare(["run", "-n", "x", "--", "true"]);
         command.env("LEASEHOLD_CONFIG", config);
-        support::finish(command)
+        finish(command)
     };
     assert_eq!(run("other.toml").code(), 0);
     assert!(sandbox.path("locks.db").exists(), "it is the store of that file");
     let missing = run("nosuch.toml");
     assert!(missing.code() == 78 && missing.stderr.contains("nosuch.toml"), "{missing:?}");
-    std::fs::remove_file(sandbox.path("locks.db")).expect("removed");
+    fs::remove_file(sandbox.path("locks.db")).expect("removed");
     assert_eq!(run("").code(), 0);
     assert!(!sandbox.path("locks.db").exists(), "it is the default store");
 }
