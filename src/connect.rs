@@ -32,6 +32,7 @@ use crate::Config;
 /// | `connect_timeout` | how long connecting may take | `5s` |
 /// | `request_timeout` | how long one call to the store may take | a third of the lock's lease, at most `5s` |
 /// | `fence_base` | added to every fencing token | `0` |
+/// | `metric_group` | with the feature `metrics`: whether what is counted is told apart by the locks' names, by `prefix` (what comes before the first `:`) or by the whole `name` | `none` |
 /// | `password_file`, `password_env` | on stores with users: the file whose first line is the password, or the variable of the environment that has it | none |
 /// | `max_connections` | on SQL stores: how many connections; SQLite has one per file and process, so it takes only `1` | `8` |
 /// | `table` | on PostgreSQL, MySQL and MariaDB: the table of the locks | `leasehold_locks` |

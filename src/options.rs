@@ -18,6 +18,8 @@ pub(crate) struct Options {
     pub(crate) connect_timeout: Option<Duration>,
     pub(crate) request_timeout: Option<Duration>,
     pub(crate) fence_base: Option<u64>,
+    #[cfg(feature = "metrics")]
+    pub(crate) metric_group: Option<lock_core::MetricGroup>,
     pub(crate) max_connections: Option<u32>,
     pub(crate) max_page_count: Option<u32>,
     pub(crate) tls_ca: Option<String>,
@@ -44,6 +46,12 @@ impl Options {
     ///
     /// `Config` for an option that this scheme does not have, for one that was read before, and for a bad value.
     pub(crate) fn set(&mut self, scheme: Scheme, key: &str, value: &str) -> Result<(), Error> {
+        #[cfg(not(feature = "metrics"))]
+        if key == "metric_group" {
+            return Err(config(
+                "option metric_group is not compiled in; build leasehold with its Cargo feature \"metrics\"",
+            ));
+        }
         if !scheme.options().contains(&key) {
             let (prefix, known) = (scheme.prefix(), scheme.options());
             let meant = nearest(key, &known).map(|meant| format!("did you mean {meant}? ")).unwrap_or_default();
@@ -57,6 +65,8 @@ impl Options {
             "connect_timeout" => once(&mut self.connect_timeout, key, positive(key, value)?),
             "request_timeout" => once(&mut self.request_timeout, key, positive(key, value)?),
             "fence_base" => once(&mut self.fence_base, key, number(key, value, 0, u64::MAX)?),
+            #[cfg(feature = "metrics")]
+            "metric_group" => once(&mut self.metric_group, key, metric_group(value)?),
             "max_connections" => once(&mut self.max_connections, key, number(key, value, 1, scheme.max_connections())?),
             "max_page_count" => once(&mut self.max_page_count, key, number(key, value, 1, u32::MAX)?),
             "tls_ca" => once(&mut self.tls_ca, key, file(key, value)?),
@@ -94,6 +104,10 @@ impl Options {
         if let Some(limit) = self.request_timeout {
             builder = builder.request_timeout(limit);
         }
+        #[cfg(feature = "metrics")]
+        if let Some(group) = self.metric_group {
+            builder = builder.metric_group(group);
+        }
         builder.wait(self.wait).fence_base(self.fence_base.unwrap_or_default())
     }
 }
@@ -111,6 +125,16 @@ fn listen(value: &str) -> Result<Listen, Error> {
         "on" => Ok(Listen::On),
         "off" => Ok(Listen::Off),
         _ => Err(config(format!("option listen={value} is neither on nor off"))),
+    }
+}
+
+#[cfg(feature = "metrics")]
+fn metric_group(value: &str) -> Result<lock_core::MetricGroup, Error> {
+    match value {
+        "none" => Ok(lock_core::MetricGroup::None),
+        "prefix" => Ok(lock_core::MetricGroup::Prefix),
+        "name" => Ok(lock_core::MetricGroup::Name),
+        _ => Err(config(format!("option metric_group={value} is none of none, prefix and name"))),
     }
 }
 

@@ -98,6 +98,10 @@ impl Scheme {
     /// The options that a store of this scheme takes.
     pub(crate) fn options(self) -> Vec<&'static str> {
         const SHARED: &[&str] = &["namespace", "lease", "wait", "connect_timeout", "request_timeout", "fence_base"];
+        #[cfg(feature = "metrics")]
+        const SEEN: &[&str] = &["metric_group"];
+        #[cfg(not(feature = "metrics"))]
+        const SEEN: &[&str] = &[];
         #[cfg(any(
             feature = "etcd",
             feature = "mysql",
@@ -125,7 +129,7 @@ impl Scheme {
             #[cfg(feature = "mysql")]
             Scheme::Mysql => &[PASSWORD, &["max_connections", "table"], lock_sql::MYSQL_OPTIONS],
         };
-        [SHARED, &own.concat()].concat()
+        [SHARED, SEEN, &own.concat()].concat()
     }
 
     /// The most connections that a store of this scheme may have.

@@ -42,7 +42,9 @@ fn a_url_and_a_table_are_read_alike() {
 
 #[test]
 fn unknown_options_are_refused_with_the_known_ones() {
-    let known = "the known ones are namespace, lease, wait, connect_timeout, request_timeout, fence_base";
+    let more = if cfg!(feature = "metrics") { ", metric_group" } else { "" };
+    let known =
+        format!("the known ones are namespace, lease, wait, connect_timeout, request_timeout, fence_base{more}");
     let text = refused(Config::from_url("memory:?leese=30s"));
     assert_eq!(text, format!("unknown option \"leese\" of store memory:; did you mean lease? {known}"));
     let text = refused(Config::from_url(&format!("memory:?password={PASSWORD}")));
@@ -131,4 +133,21 @@ fn other_tables_are_read_by_their_path() {
     assert_eq!(prod.namespace(), Some("prod"));
     assert!(Config::from_toml_table(text, &["stores", "test"]).expect("TOML").is_none());
     assert!(Config::from_toml_table(text, &["lock"]).expect("TOML").is_none());
+}
+
+#[cfg(feature = "metrics")]
+#[test]
+fn a_metric_group_is_one_of_three() {
+    for known in ["none", "prefix", "name"] {
+        Config::from_url(&format!("memory:?metric_group={known}")).expect("known");
+    }
+    let told = refused(Config::from_url("memory:?metric_group=names"));
+    assert_eq!(told, "option metric_group=names is none of none, prefix and name");
+}
+
+#[cfg(not(feature = "metrics"))]
+#[test]
+fn a_metric_group_needs_its_feature() {
+    let told = refused(Config::from_url("memory:?metric_group=prefix"));
+    assert!(told.contains("Cargo feature \"metrics\""), "{told}");
 }

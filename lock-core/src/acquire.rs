@@ -7,6 +7,8 @@ use std::{
     time::Duration,
 };
 
+use tracing::Instrument as _;
+
 use crate::{
     Attempt, BackendError, Busy, Error, ErrorKind, Grant, Intent, LockGuard, LockName, LossPush, Queue, Wakes,
     backoff::Backoff,
@@ -15,6 +17,8 @@ use crate::{
     hold::Hold,
     janitor::Janitor,
     line::{Place, Standing},
+    meter::Acquired,
+    observe::{Sighting, hold_span},
     owners::{Arrival, Entrance, Owners},
     reenter::reenter,
     request::{Request, Wishes},
@@ -66,8 +70,17 @@ pub(crate) async fn acquire(
     wishes: Wishes,
     mode: Mode,
 ) -> Result<Option<LockGuard>, Error> {
+    let sighting = Sighting::begin(&alive.shared, &name);
+    let result = match Request::new(&alive.shared, &name, &wishes) {
+        Ok(request) => attain(&alive, &request, mode).instrument(sighting.span()).await,
+        Err(error) => Err(error),
+    };
+    sighting.ends(result)
+}
+
+/// Acquires as requested, and tells whether the guard is the first of its hold.
+async fn attain(alive: &Arc<Alive>, request: &Request, mode: Mode) -> Result<Option<(LockGuard, Acquired)>, Error> {
     let shared = &alive.shared;
-    let request = Request::new(shared, &name, &wishes)?;
     shared.check_open()?;
     let started_at = shared.clock.now();
     let wait = if mode == Mode::Try { Some(Duration::ZERO) } else { request.wait };
@@ -75,7 +88,7 @@ pub(crate) async fn acquire(
     let limit = wait.filter(|_| !once).map(|wait| started_at.saturating_add(wait));
     let mut acquisition = Acquisition {
         shared,
-        request: &request,
+        request,
         mode,
         started_at,
         once,
@@ -89,8 +102,8 @@ pub(crate) async fn acquire(
         Seat::Free => None,
         Seat::First(arrival) => Some(arrival),
         Seat::Again(hold) => {
-            let guard = LockGuard::new(Arc::clone(&alive), hold);
-            return reenter(guard, request.lease, limit).await.map(Some);
+            let guard = LockGuard::new(Arc::clone(alive), hold);
+            return reenter(guard, request.lease, limit).await.map(|guard| Some((guard, Acquired::Reentered)));
         }
     };
     let hold = match acquisition.seek().await? {
@@ -100,7 +113,7 @@ pub(crate) async fn acquire(
     if let Some(arrival) = arrival {
         arrival.fill(&hold);
     }
-    Ok(Some(LockGuard::new(Arc::clone(&alive), hold)))
+    Ok(Some((LockGuard::new(Arc::clone(alive), hold), Acquired::Granted)))
 }
 
 /// What an acquisition finds of its owner.
@@ -183,7 +196,8 @@ impl Acquisition<'_> {
         let Some(fate) = seeking.take() else { return Ok(None) };
         let token = shared.user_token(grant.token);
         let now = shared.clock.now();
-        let hold = Hold::new(self.request, fate, (sent_at, now), &grant, token, shared.capabilities.margin);
+        let span = hold_span(&self.request.caller, shared, &self.request.name, token.get());
+        let hold = Hold::new(self.request, fate, (sent_at, now), &grant, token, shared.capabilities.margin, span);
         if hold.remaining(now).is_err() {
             shared.end(&hold.fate);
             return Ok(None);
@@ -450,7 +464,7 @@ impl Acquisition<'_> {
         }
     }
 
-    fn busy(&self) -> Result<Option<LockGuard>, Error> {
+    fn busy<T>(&self) -> Result<Option<T>, Error> {
         if self.mode == Mode::Try { Ok(None) } else { Err(self.timed_out()) }
     }
 }

@@ -24,6 +24,8 @@ pub struct ClientBuilder {
     safety_poll: Duration,
     fence_base: u64,
     cleanup_limit: usize,
+    #[cfg(feature = "metrics")]
+    metric_group: crate::MetricGroup,
 }
 
 impl ClientBuilder {
@@ -39,6 +41,8 @@ impl ClientBuilder {
             safety_poll: Duration::from_secs(5),
             fence_base: 0,
             cleanup_limit: 65_536,
+            #[cfg(feature = "metrics")]
+            metric_group: crate::MetricGroup::None,
         }
     }
 
@@ -98,6 +102,13 @@ impl ClientBuilder {
         self
     }
 
+    /// Whether metrics tell locks apart by their names. Not at all unless set, since each name may be a time series.
+    #[cfg(feature = "metrics")]
+    pub fn metric_group(mut self, group: crate::MetricGroup) -> Self {
+        self.metric_group = group;
+        self
+    }
+
     /// The client. Its background work runs on the tokio runtime that this is called in.
     ///
     /// # Errors
@@ -137,6 +148,8 @@ impl ClientBuilder {
             safety_poll: self.safety_poll,
             fence_base: self.fence_base,
             cleanup_limit: self.cleanup_limit,
+            #[cfg(feature = "metrics")]
+            metric_group: self.metric_group,
         };
         Ok(LockClient::new(Shared::start(self.backend, options, self.clock, runtime)))
     }

@@ -3,6 +3,7 @@
 use std::{future::Future, sync::Arc, time::Duration};
 
 use tokio::sync::oneshot;
+use tracing::Instrument as _;
 
 use crate::{
     Attempt, Backend, BackendError, Extension, Intent, LockRecord, Release, Selector,
@@ -10,6 +11,7 @@ use crate::{
     hold::Hold,
     janitor::{Abroad, Janitor},
     line::Reach,
+    meter::{Called, Outcome},
     shared::Shared,
 };
 
@@ -32,6 +34,7 @@ impl Shared {
     /// Runs one call, and gives it up after twice the request timeout by dropping its future.
     async fn call<T>(
         &self,
+        what: Called,
         request_timeout: Duration,
         call: impl Future<Output = Result<T, BackendError>>,
     ) -> Answered<T> {
@@ -40,6 +43,7 @@ impl Shared {
         let result = tokio::time::timeout(give_up_after, call).await.unwrap_or_else(|_| {
             Err(BackendError::unavailable(format!("the store did not answer within {give_up_after:?}")))
         });
+        self.meter.called(what, Outcome::of(&result), || self.clock.now().saturating_sub(sent_at));
         Answered { sent_at, result }
     }
 
@@ -53,14 +57,16 @@ impl Shared {
         let (tx, rx) = oneshot::channel();
         let mut under_way =
             UnderWay { shared: Arc::clone(self), fate: Arc::clone(fate), ended: false, _abroad: abroad };
-        self.runtime.spawn(async move {
+        let call = async move {
             let (shared, fate) = (Arc::clone(&under_way.shared), Arc::clone(&under_way.fate));
             fate.sent(shared.clock.now());
-            let answered = shared.call(request_timeout, shared.backend().attempt(&fate.claim)).await;
+            let answered = shared.call(Called::Attempt, request_timeout, shared.backend().attempt(&fate.claim)).await;
             under_way.end(Some(&answered.result));
             // A caller that is gone has left the claim to its fate, which has just been counted.
             let _ = tx.send(answered);
-        });
+        };
+        // What the store's client tells belongs to the caller's trace.
+        self.runtime.spawn(call.in_current_span());
         Some(rx)
     }
 
@@ -69,7 +75,7 @@ impl Shared {
         let fate = &hold.fate;
         let _under_way = Extending::begin(hold)?;
         fate.may_be_kept_until(self.clock.now().saturating_add(lease));
-        let answered = self.call(hold.request_timeout, self.backend().extend(&fate.claim, lease)).await;
+        let answered = self.call(Called::Extend, hold.request_timeout, self.backend().extend(&fate.claim, lease)).await;
         if let Ok(Extension::Extended(kept)) = &answered.result {
             fate.may_be_kept_until(self.clock.now().saturating_add(*kept));
         }
@@ -78,7 +84,7 @@ impl Shared {
 
     /// Sends one release.
     pub(crate) async fn release(&self, fate: &Arc<Fate>, request_timeout: Duration) -> Answered<Release> {
-        let answered = self.call(request_timeout, self.backend().release(&fate.claim)).await;
+        let answered = self.call(Called::Release, request_timeout, self.backend().release(&fate.claim)).await;
         if let Ok(answer) = answered.result {
             self.after_release(fate, answer);
         }
@@ -103,7 +109,7 @@ impl Shared {
         let shared = Arc::clone(self);
         self.runtime.spawn(async move {
             let call = ask(Arc::clone(shared.backend()));
-            let answered = shared.call(shared.request_timeout(), call).await;
+            let answered = shared.call(Called::Ask, shared.request_timeout(), call).await;
             let _ = tx.send(answered);
         });
         rx
@@ -149,7 +155,7 @@ impl UnderWay {
             self.shared.lines.call_ended(&self.fate, reach, now);
         }
         if self.fate.end_attempt(outcome, self.shared.capabilities.queue, now) {
-            self.shared.janitor.oblige(&self.fate, now);
+            Janitor::oblige(&self.shared, &self.fate, now);
         }
     }
 }

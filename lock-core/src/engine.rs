@@ -19,6 +19,8 @@ use crate::{
     call::Answered,
     extend::extend_hold,
     hold::{Hold, Task},
+    meter::Ended,
+    observe,
     shared::Shared,
     sync::Guarded,
 };
@@ -210,6 +212,7 @@ fn put_back(shared: &Arc<Shared>, hold: &Arc<Hold>, due: Duration) {
     }
     drop(agenda);
     hold.lose(LossReason::Closed);
+    observe::hold_ends(shared, hold, Ended::Closed);
     shared.end(&hold.fate);
 }
 
@@ -261,8 +264,10 @@ pub(crate) fn tell_loss(shared: &Arc<Shared>, hold: &Arc<Hold>, reason: LossReas
     // Also when a look at the guard made the loss final before this: those who wait have not been told.
     hold.changed.notify_waiters();
     if !hold.fate.has_ended() {
+        let _entered = hold.span().entered();
         warn!(name = %hold.fate.claim.name, token = %hold.token, %reason, "lock lost");
     }
+    observe::hold_ends(shared, hold, Ended::lost(reason));
     shared.end(&hold.fate);
 }
 

@@ -2,7 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use crate::{Attempt, BackendError, Claim, Intent, Owner, Queue, Release, shared::Shared, sync::Guarded};
+use crate::{
+    Attempt, BackendError, Claim, Intent, Owner, Queue, Release, janitor::Janitor, shared::Shared, sync::Guarded,
+};
 
 /// What may be left of one claim in the store, and who answers for it.
 #[derive(Debug)]
@@ -211,14 +213,14 @@ impl Shared {
     /// Nobody wants this claim: the janitor removes what is left of it.
     pub(crate) fn end(&self, fate: &Arc<Fate>) {
         if fate.end() {
-            self.janitor.oblige(fate, self.clock.now());
+            Janitor::oblige(self, fate, self.clock.now());
         }
     }
 
     /// An acquisition's claim is given up, unless the acquisition has just taken it.
     pub(crate) fn end_seeking(&self, fate: &Arc<Fate>) {
         if fate.end_seeking() {
-            self.janitor.oblige(fate, self.clock.now());
+            Janitor::oblige(self, fate, self.clock.now());
         }
     }
 

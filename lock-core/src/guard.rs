@@ -33,6 +33,7 @@ struct Inner {
 impl LockGuard {
     /// A guard that has been counted in the hold already.
     pub(crate) fn new(alive: Arc<Alive>, hold: Arc<Hold>) -> Self {
+        alive.shared.meter.guard_opens();
         LockGuard { inner: Some(Inner { alive, hold, announced: Announced::No }) }
     }
 

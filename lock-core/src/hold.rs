@@ -9,6 +9,7 @@ use std::{
 };
 
 use tokio::sync::Notify;
+use tracing::Span;
 
 use crate::{FencingToken, Grant, LossReason, Renew, deadline::Deadlines, fate::Fate, request::Request, sync::Guarded};
 
@@ -25,11 +26,14 @@ pub(crate) struct Hold {
     /// Where the engine's agenda has this hold; read and written under the agenda's lock alone.
     pub(crate) due: AtomicU64,
     pub(crate) id: u64,
+    pub(crate) granted_at: Duration,
     /// The last guard goes no earlier than this.
     stay_until: Option<Duration>,
     /// The longest that the engine may sleep without reading the clock again, so that a suspend is noticed (L8).
     pub(crate) nap: Duration,
     state: Guarded<State>,
+    /// The hold's place in its caller's trace, until the end is told.
+    span: Guarded<Option<Span>>,
 }
 
 #[derive(Debug)]
@@ -92,6 +96,7 @@ impl Hold {
         grant: &Grant,
         token: FencingToken,
         store_margin: Duration,
+        span: Span,
     ) -> Arc<Self> {
         let deadlines =
             Deadlines::new(sent_at, grant.lease, store_margin, request.renew == Renew::Auto, request.max_hold);
@@ -118,9 +123,11 @@ impl Hold {
             changed: Arc::new(Notify::new()),
             due: AtomicU64::new(u64::MAX),
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            granted_at,
             stay_until: request.min_hold.map(|min_hold| granted_at.saturating_add(min_hold)),
             nap: (request.lease / 10).min(LONGEST_NAP),
             state: Guarded::new(state),
+            span: Guarded::new(Some(span)),
         })
     }
 
@@ -150,6 +157,16 @@ impl Hold {
             self.changed.notify_waiters();
         }
         news
+    }
+
+    /// The span that what happens to this hold belongs to; none once the end is told.
+    pub(crate) fn span(&self) -> Span {
+        self.span.lock().clone().unwrap_or_else(Span::none)
+    }
+
+    /// Takes the span, for whoever is the first to tell the end.
+    pub(crate) fn end_span(&self) -> Option<Span> {
+        self.span.lock().take()
     }
 
     /// Another guard of the same owner. False once the last guard has gone.

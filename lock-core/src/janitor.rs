@@ -16,6 +16,7 @@ use tracing::{debug, warn};
 use crate::{
     ClaimId, LeaseModel,
     fate::{Duty, Fate},
+    meter::CleanedUp,
     shared::Shared,
     sync::Guarded,
 };
@@ -129,16 +130,18 @@ impl Janitor {
     }
 
     /// This claim must be released now.
-    pub(crate) fn oblige(&self, fate: &Arc<Fate>, now: Duration) {
-        self.book.lock().put(now, Chore { fate: Arc::clone(fate), tries: 0 });
-        self.wake.notify_one();
+    pub(crate) fn oblige(shared: &Shared, fate: &Arc<Fate>, now: Duration) {
+        shared.meter.clean_up_due();
+        shared.janitor.book.lock().put(now, Chore { fate: Arc::clone(fate), tries: 0 });
+        shared.janitor.wake.notify_one();
     }
 
     /// This claim was released once, but a late request may bring it back until it is released again.
-    pub(crate) fn oblige_again(&self, fate: &Arc<Fate>, now: Duration, until: Duration) {
+    pub(crate) fn oblige_again(shared: &Shared, fate: &Arc<Fate>, now: Duration, until: Duration) {
+        shared.meter.clean_up_due();
         let chore = Chore { fate: Arc::clone(fate), tries: 1 };
-        self.book.lock().put(until.min(now.saturating_add(pause(0))), chore);
-        self.wake.notify_one();
+        shared.janitor.book.lock().put(until.min(now.saturating_add(pause(0))), chore);
+        shared.janitor.wake.notify_one();
     }
 
     /// Every acquisition under way is over.
@@ -171,6 +174,12 @@ impl Janitor {
         let book = self.book.lock();
         // A call under way may yet leave something.
         book.due.len() + book.under_way + self.abroad.load(Ordering::SeqCst)
+    }
+
+    /// How many claims wait to be cleaned up or are being cleaned up.
+    pub(crate) fn clean_ups(&self) -> usize {
+        let book = self.book.lock();
+        book.due.len() + book.under_way
     }
 
     #[cfg(test)]
@@ -246,7 +255,7 @@ fn find_forgotten(shared: &Shared) {
     };
     for fate in seeking {
         if fate.end_if_forgotten(now) {
-            shared.janitor.oblige(&fate, now);
+            Janitor::oblige(shared, &fate, now);
         }
     }
 }
@@ -258,6 +267,7 @@ async fn clean_up(shared: &Arc<Shared>, chore: Chore) {
     let fate = &chore.fate;
     let request_timeout = shared.options.request_timeout(fate.claim.lease);
     let answered = shared.release(fate, request_timeout).await;
+    shared.meter.cleaned_up(CleanedUp::of(&answered.result));
     // Whoever waits for this outcome to re-enter has waited long enough, whatever it was.
     shared.owners.vacate(fate);
     let now = shared.clock.now();
@@ -290,6 +300,8 @@ impl Drop for Settle<'_> {
         book.under_way -= 1;
         if let Some((at, chore)) = self.next.take() {
             book.put(at, chore);
+        } else {
+            self.shared.meter.clean_ups_over(1);
         }
         drop(book);
         self.shared.janitor.wake.notify_one();

@@ -50,9 +50,11 @@ mod lock;
 mod loss;
 mod lost;
 mod memory;
+mod meter;
 #[cfg(all(test, leasehold_model))]
 mod model;
 mod name;
+mod observe;
 mod options;
 mod owner;
 mod owners;
@@ -84,6 +86,8 @@ pub use kind::LockKind;
 pub use lock::{Lock, Renew};
 pub use loss::LossReason;
 pub use memory::MemoryBackend;
+#[cfg(feature = "metrics")]
+pub use meter::MetricGroup;
 pub use name::{LockName, Namespace};
 pub use owner::Owner;
 pub use record::{LockRecord, Pattern, Selector};

@@ -46,10 +46,11 @@ fn hold_for(fate: Arc<Fate>, min_hold: Option<Duration>) -> Arc<Hold> {
         min_hold,
         owner: None,
         holder: Arc::new(HolderInfo::default()),
+        caller: tracing::Span::none(),
         request_timeout: LEASE / 3,
     };
     let token = FencingToken::new(1);
-    Hold::new(&request, fate, (NOW, NOW), &Grant::new(token, LEASE), token, Duration::ZERO)
+    Hold::new(&request, fate, (NOW, NOW), &Grant::new(token, LEASE), token, Duration::ZERO, tracing::Span::none())
 }
 
 fn granted() -> Result<Attempt, BackendError> {

@@ -19,6 +19,8 @@ pub(crate) struct Options {
     pub(crate) safety_poll: Duration,
     pub(crate) fence_base: u64,
     pub(crate) cleanup_limit: usize,
+    #[cfg(feature = "metrics")]
+    pub(crate) metric_group: crate::MetricGroup,
 }
 
 impl Options {

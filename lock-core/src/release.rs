@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use tokio::sync::oneshot;
+use tracing::{Instrument as _, info_span};
 
 use crate::{
     BackendError, Error, ErrorKind, LeaseModel, LossReason, Release,
@@ -11,6 +12,8 @@ use crate::{
     guard::lost_error,
     hold::{Announced, Hold},
     janitor::Janitor,
+    meter::Ended,
+    observe,
     shared::{Alive, Shared},
     timer::sleep_until,
 };
@@ -38,6 +41,7 @@ pub(crate) async fn release(alive: Arc<Alive>, hold: Arc<Hold>, announced: Annou
     }
     shared.engine.dismiss(&hold);
     if let Err(reason) = hold.finish(now) {
+        observe::hold_ends(shared, &hold, Ended::lost(reason));
         shared.end(&hold.fate);
         shared.owners.vacate(&hold.fate);
         return Err(lost_error(name.as_str(), reason));
@@ -46,10 +50,12 @@ pub(crate) async fn release(alive: Arc<Alive>, hold: Arc<Hold>, announced: Annou
     let (tx, rx) = oneshot::channel();
     // In a task of its own: the release goes on wherever the caller stops (L10).
     let task = (Janitor::call_goes_abroad(shared), Arc::clone(shared));
-    shared.runtime.spawn(async move {
+    let call = async move {
         let (_abroad, shared) = task;
         carry_out(&shared, &hold, now, tx).await;
-    });
+    };
+    let span = info_span!("lock.release", lock.name = name.as_str(), lock.store = &*shared.capabilities.store);
+    shared.runtime.spawn(call.instrument(span));
     let outcome = tokio::select! {
         biased;
         outcome = rx => outcome.unwrap_or(Err(Failure::Unconfirmed(None))),
@@ -86,7 +92,7 @@ async fn carry_out(shared: &Arc<Shared>, hold: &Hold, started_at: Duration, tx: 
         match answered.result {
             Ok(answer) => {
                 if let Duty::Release { until } = fate.released(now) {
-                    shared.janitor.oblige_again(fate, now, until);
+                    Janitor::oblige_again(shared, fate, now, until);
                 }
                 // Absent on a retry is what a first request leaves whose answer was lost (L5).
                 break if answer == Release::Absent && first { Err(Failure::Gone) } else { Ok(()) };
@@ -111,6 +117,7 @@ async fn carry_out(shared: &Arc<Shared>, hold: &Hold, started_at: Duration, tx: 
         () = sleep_until(shared, now.saturating_add(until.saturating_sub(now) / 2)) => {}
     }
     tracing::debug!(name = %fate.claim.name, token = %hold.token, confirmed = outcome.is_ok(), "lock released");
+    observe::hold_ends(shared, hold, ended(&outcome));
     // Before the caller is told: whoever acquires next in this process must find the seat free.
     drop(handover);
     let _ = tx.send(outcome);
@@ -136,7 +143,9 @@ pub(crate) fn abandon(shared: &Arc<Shared>, hold: &Arc<Hold>, announced: Announc
         return;
     }
     shared.engine.dismiss(hold);
-    let valid = hold.finish(now).is_ok();
+    let finished = hold.finish(now);
+    observe::hold_ends(shared, hold, finished.map_or_else(Ended::lost, |()| Ended::Dropped));
+    let valid = finished.is_ok();
     tracing::debug!(name = %hold.fate.claim.name, token = %hold.token, valid, "guard dropped");
     let duty = hold.fate.duty(now, shared.capabilities.lease_model == LeaseModel::PerClaim);
     shared.end(&hold.fate);
@@ -146,7 +155,16 @@ pub(crate) fn abandon(shared: &Arc<Shared>, hold: &Arc<Hold>, announced: Announc
     }
 }
 
+fn ended(outcome: &Outcome) -> Ended {
+    match outcome {
+        Ok(()) => Ended::Released,
+        Err(Failure::Gone) => Ended::Gone,
+        Err(Failure::Unconfirmed(_)) => Ended::Unconfirmed,
+    }
+}
+
 fn leave(shared: &Shared, hold: &Hold, announced: Announced, now: Duration) -> bool {
+    shared.meter.guard_closes();
     match &hold.fate.owner {
         Some(owner) => shared.owners.leave(owner, hold, announced, now),
         None => hold.leave(announced),

@@ -2,6 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
+use tracing::Span;
+
 use crate::{
     Claim, ClaimId, Error, ErrorKind, FencingToken, HolderInfo, Intent, LockKind, LockName, Owner, Renew,
     options::fit_lease, shared::Shared,
@@ -33,11 +35,13 @@ pub(crate) struct Request {
     pub(crate) min_hold: Option<Duration>,
     pub(crate) owner: Option<Owner>,
     pub(crate) holder: Arc<HolderInfo>,
+    /// Where the hold belongs in the caller's trace.
+    pub(crate) caller: Span,
     pub(crate) request_timeout: Duration,
 }
 
 impl Request {
-    /// Checks the wishes. Reads the ambient owner, so it must run inside the first poll.
+    /// Checks the wishes. Reads the ambient owner and span, so it must run inside the first poll.
     pub(crate) fn new(shared: &Shared, name: &Result<LockName, Error>, wishes: &Wishes) -> Result<Self, Error> {
         let name = name.clone()?;
         if !shared.capabilities.kinds.contains(&LockKind::Exclusive) {
@@ -75,6 +79,7 @@ impl Request {
             min_hold: wishes.min_hold,
             owner: wishes.owner.clone().or_else(Owner::current),
             holder,
+            caller: Span::current(),
             request_timeout: shared.options.request_timeout(lease),
             name,
         })

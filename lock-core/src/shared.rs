@@ -13,6 +13,8 @@ use crate::{
     engine::{self, Engine},
     janitor::{self, Janitor},
     line::Lines,
+    meter::{Ended, Meter},
+    observe,
     options::{Options, SHORTEST_LEASE},
     owners::Owners,
 };
@@ -31,6 +33,7 @@ pub(crate) struct Shared {
     pub(crate) janitor: Janitor,
     pub(crate) lines: Lines,
     pub(crate) owners: Owners,
+    pub(crate) meter: Meter,
     /// Cancelled when the client is closed or its runtime ends: waiting acquisitions end.
     pub(crate) closed: CancellationToken,
     background_ended: AtomicBool,
@@ -44,8 +47,10 @@ impl Shared {
         clock: Arc<dyn Clock>,
         runtime: Handle,
     ) -> Arc<Alive> {
+        let capabilities = backend.capabilities().clone();
         let shared = Arc::new(Shared {
-            capabilities: backend.capabilities().clone(),
+            meter: Meter::new(&capabilities.store, &options),
+            capabilities,
             backend: Some(backend),
             options,
             clock,
@@ -112,6 +117,7 @@ impl Shared {
         let holds = self.engine.shut();
         for hold in &holds {
             hold.lose(LossReason::Closed);
+            observe::hold_ends(self, hold, Ended::Closed);
         }
         for hold in holds {
             self.end(&hold.fate);
@@ -125,6 +131,8 @@ impl Drop for Shared {
     fn drop(&mut self) {
         // A pooled connection that is dropped outside a runtime panics.
         let _entered = self.runtime.enter();
+        // Nobody cleans up any more; what is left ends with its lease.
+        self.meter.clean_ups_over(self.janitor.clean_ups());
         self.backend.take();
     }
 }
