@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 # A feature, and the crates that are its client: none for what is no backend. Add a line with each backend.
 clients() {
     case $1 in
-        none | blocking | metrics) ;;
+        none | blocking | macros | metrics) ;;
         etcd) echo "etcd-client tonic prost" ;;
         redis) echo "redis" ;;
         sqlite) echo "sqlx-core sqlx-sqlite libsqlite3-sys" ;;
@@ -16,7 +16,7 @@ clients() {
         *) echo "check-features.sh: no clients are listed for the feature $1" >&2; exit 1 ;;
     esac
 }
-features=(none blocking metrics etcd redis sqlite zookeeper postgres mysql)
+features=(none blocking macros metrics etcd redis sqlite zookeeper postgres mysql)
 
 # Every feature that the facade has must be in the list above.
 for feature in $(awk '/^\[features\]/ { on = 1; next } /^\[/ { on = 0 } on && /^[a-z]/ { print $1 }' Cargo.toml); do

@@ -49,6 +49,8 @@ pub use connect::{connect, connect_config};
 pub use lock_core::*;
 #[cfg(feature = "etcd")]
 pub use lock_etcd::{EtcdBackend, EtcdConfig, EtcdTls};
+#[cfg(feature = "macros")]
+pub use lock_macros::locked;
 #[cfg(feature = "redis")]
 pub use lock_redis::{RedisBackend, RedisConfig};
 #[cfg(any(feature = "postgres", feature = "mysql"))]
