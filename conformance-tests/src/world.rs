@@ -11,6 +11,9 @@ use lock_core::{Backend, Capabilities, ClientBuilder, Holder, LockClient, LockKi
 
 use crate::{Bounds, Fixture, Key, Oracle, Outcome, Server, Stop, log};
 
+/// What one call may take that is not what a case is about: as long as for a long lease.
+const CALL: Duration = Duration::from_secs(5);
+
 /// One case's view of the store. Clones are the same view.
 #[derive(Clone, Debug)]
 pub struct World {
@@ -107,7 +110,9 @@ impl World {
     ///
     /// When the store cannot be reached.
     pub async fn client(&self) -> Outcome<LockClient> {
-        Ok(self.builder().await?.build()?)
+        // A third of a short lease is less than a busy machine may take for one call. Cases about the time of a call set
+        // their own.
+        Ok(self.builder().await?.request_timeout(CALL).build()?)
     }
 
     /// A client to be, with a connection of its own, in this case's namespace.
