@@ -1,69 +1,100 @@
-//! A name that all want, split over several.
+//! One busy lock split over several names, so that as many holders work at once.
 //!
-//! One lock is one queue: with a store that takes 1 ms, one name serves at most some hundred holders a second, however
-//! many wait. Where the thing behind it can be split, as a stock of tickets can, each part has a lock of its own, and a
-//! buyer takes any part. What is no longer possible: to see or change the whole at once, but by taking every lock in
-//! order. `cargo run --example hot_key`
+//! The stock of one article lies on four shelves, each with a lock of its own. A buyer begins at a shelf of its own and
+//! goes on to the next where that one is empty. The price: who wants the whole stock takes every lock, in one order.
+//! `cargo run --example hot_key`
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicU32, Ordering},
-    },
-    time::{Duration, Instant},
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, AtomicUsize, Ordering},
 };
 
 use leasehold::{Error, LockClient};
+use tokio::task::JoinSet;
 
-const BUYERS: usize = 64;
-const PARTS: usize = 8;
-const TICKETS: u32 = 64;
-/// What a buyer does under the lock.
-const SALE: Duration = Duration::from_millis(5);
+const STOCK: u64 = 40;
+/// One more than there is stock for.
+const BUYERS: usize = 41;
+
+/// A stock in parts. Reading and writing are apart, as in most stores: without the locks, sales would be lost.
+struct Shop {
+    shelves: Vec<AtomicU64>,
+    inside: AtomicUsize,
+    most_inside: AtomicUsize,
+}
+
+impl Shop {
+    fn new(shelves: usize) -> Self {
+        let each = STOCK / shelves as u64;
+        Shop {
+            shelves: (0..shelves).map(|_| AtomicU64::new(each)).collect(),
+            inside: AtomicUsize::new(0),
+            most_inside: AtomicUsize::new(0),
+        }
+    }
+
+    /// Takes one piece from a shelf, whose lock the caller holds. Tells whether there was one.
+    async fn take(&self, shelf: usize) -> bool {
+        let inside = self.inside.fetch_add(1, Ordering::Relaxed) + 1;
+        self.most_inside.fetch_max(inside, Ordering::Relaxed);
+        let left = self.shelves[shelf].load(Ordering::Relaxed);
+        tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+        self.shelves[shelf].store(left.saturating_sub(1), Ordering::Relaxed);
+        self.inside.fetch_sub(1, Ordering::Relaxed);
+        left > 0
+    }
+}
 
 #[tokio::main]
-#[expect(clippy::print_stdout, reason = "an example shows what it did")]
 async fn main() -> Result<(), Error> {
-    let client = leasehold::connect("memory:?namespace=tickets").await?;
-    let whole = sell(&client, 1).await?;
-    let split = sell(&client, PARTS).await?;
-    println!("{BUYERS} buyers took {whole:.0?} at one name, and {split:.0?} at {PARTS}");
-    assert!(split < whole / 2, "{split:?} is not much less than {whole:?}");
+    let client = leasehold::connect("memory:?namespace=shop").await?;
+    let most_of_one = sell(&client, 1).await?;
+    assert_eq!(most_of_one, 1, "one name, one holder");
+    let most_of_four = sell(&client, 4).await?;
+    assert!((2..=4).contains(&most_of_four), "{most_of_four} holders of four names");
     client.close().await
 }
 
-/// Sells all tickets, kept in this many parts; answers how long it took.
-async fn sell(client: &LockClient, parts: usize) -> Result<Duration, Error> {
-    let share = TICKETS / u32::try_from(parts).expect("a few");
-    let stock: Arc<Vec<AtomicU32>> = Arc::new((0..parts).map(|_| AtomicU32::new(share)).collect());
-    let begun = Instant::now();
-    let buyers: Vec<_> = (0..BUYERS)
-        .map(|buyer| {
-            let (client, stock) = (client.clone(), Arc::clone(&stock));
-            tokio::spawn(async move { buy(&client, &stock, buyer).await })
-        })
-        .collect();
-    for buyer in buyers {
-        buyer.await.expect("a buyer does not panic")?;
+/// Sells the whole stock, and tells how many buyers were at a shelf at once.
+#[expect(clippy::print_stdout, reason = "an example shows what it did")]
+async fn sell(client: &LockClient, shelves: usize) -> Result<usize, Error> {
+    let shop = Arc::new(Shop::new(shelves));
+    let mut buyers = JoinSet::new();
+    for buyer in 0..BUYERS {
+        buyers.spawn(buy(client.clone(), Arc::clone(&shop), buyer));
     }
-    assert!(stock.iter().all(|part| part.load(Ordering::SeqCst) == 0), "every ticket is sold once: {stock:?}");
-    Ok(begun.elapsed())
+    let bought = buyers.join_all().await.into_iter().collect::<Result<Vec<_>, _>>()?;
+    assert_eq!(bought.iter().filter(|bought| **bought).count() as u64, STOCK, "no piece is sold twice or lost");
+
+    // All locks at once, always in this order: two that took them in different orders would wait for each other.
+    let mut guards = Vec::new();
+    for shelf in 0..shelves {
+        guards.push(client.lock(name(shelf)).acquire().await?);
+    }
+    let left: u64 = shop.shelves.iter().map(|shelf| shelf.load(Ordering::Relaxed)).sum();
+    assert_eq!(left, 0);
+    for guard in guards {
+        guard.release().await?;
+    }
+    let most = shop.most_inside.load(Ordering::Relaxed);
+    println!("{shelves} names: {STOCK} pieces sold, at most {most} buyers at once");
+    Ok(most)
 }
 
-async fn buy(client: &LockClient, stock: &[AtomicU32], buyer: usize) -> Result<(), Error> {
-    // Each begins at another part, and goes on to the next where one is sold out.
-    for part in (0..stock.len()).map(|step| (buyer + step) % stock.len()) {
-        let guard = client.lock(format!("part:{part}")).acquire().await?;
-        let left = stock[part].load(Ordering::SeqCst);
-        tokio::time::sleep(SALE).await;
-        if left > 0 {
-            // Read and write are two steps: without the lock, tickets would be sold twice.
-            stock[part].store(left - 1, Ordering::SeqCst);
-        }
+async fn buy(client: LockClient, shop: Arc<Shop>, buyer: usize) -> Result<bool, Error> {
+    let shelves = shop.shelves.len();
+    for step in 0..shelves {
+        let shelf = (buyer + step) % shelves;
+        let guard = client.lock(name(shelf)).acquire().await?;
+        let found = guard.protect(shop.take(shelf)).await?;
         guard.release().await?;
-        if left > 0 {
-            return Ok(());
+        if found {
+            return Ok(true);
         }
     }
-    Ok(())
+    Ok(false)
+}
+
+fn name(shelf: usize) -> String {
+    format!("article:42/{shelf}")
 }

@@ -1,12 +1,12 @@
 //! A web service with a lock in it, its store in a TOML file, and its metrics under `/metrics`.
 //!
-//! `cargo run --example service --features sqlite,redis,metrics -- examples/swap/sqlite.toml` serves on a free port of
-//! this machine and says which. Then:
+//! `cargo run --example service --features sqlite,redis,metrics -- shop.toml` serves on a free port of this machine and
+//! says which. `shop.toml` has a table `[lock]`, as in docs/guide/web-service.md. Then:
 //!
 //! ```text
 //! curl -X POST http://127.0.0.1:PORT/orders/1001/pay
 //! curl http://127.0.0.1:PORT/metrics
-//! leasehold --store sqlite:locks.db --namespace shop ls
+//! leasehold --config shop.toml ls
 //! ```
 
 use std::{env, error::Error, fs, sync::Arc, time::Duration};

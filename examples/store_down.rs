@@ -1,107 +1,80 @@
-//! What to do when the store is down: fail, or go on with a lock of this process alone.
+//! What to do when the store does not answer: go on under a local lock, and what that costs.
 //!
-//! leasehold never falls back by itself, since a lock of one process is another lock with the same name: instances on
-//! other hosts no longer exclude each other, nor does this one exclude those that still reach the store. **Where the lock
-//! protects something, fail.** Where it only saves work, as for a cache, the recipe below keeps the service going; its
-//! price is that the work may be done by every instance at once. `cargo run --example store_down`
+//! The recipe takes a lock of this process first, always, and then the store's. On `Unavailable` it goes on with the
+//! local one alone. **The price is exclusion between hosts**: while the store is away, every host is alone in its own
+//! world, and someone may still hold the lock that the store granted before. This program shows it happen. Use it only
+//! where doing the work twice is better than not doing it; else let the error through.
+//! `cargo run --example store_down --features sqlite`
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::{error::Error as StdError, time::Duration};
 
-use leasehold::{
-    Attempt, Backend, BackendError, Capabilities, Claim, Error, ErrorKind, Extension, LockClient, LockGuard,
-    LockRecord, MemoryBackend, Release, Selector, reexport::async_trait,
-};
-use tokio::sync::{Mutex, MutexGuard};
+use leasehold::{Error, ErrorKind, LockClient, LockGuard, MemoryBackend};
+use sqlx::{ConnectOptions as _, sqlite::SqliteConnectOptions};
 
-/// A lock of the store, or, while that is down, of this process.
-enum Held<'a> {
-    Everywhere(LockGuard),
-    Here(MutexGuard<'a, ()>),
+const WAIT: Duration = Duration::from_millis(500);
+
+/// One host: its client of the store, and a store of its own that lives as long as the process.
+struct Host {
+    shared: LockClient,
+    local: LockClient,
 }
 
-/// The recipe. The caller says by its choice of function that the work may be done twice.
-async fn everywhere_or_here<'a>(client: &LockClient, name: &str, local: &'a Mutex<()>) -> Result<Held<'a>, Error> {
-    match client.lock(name).wait(Duration::from_secs(1)).acquire().await {
-        Ok(guard) => Ok(Held::Everywhere(guard)),
-        // The store did not answer. That others hold the lock is `TimedOut`, and no reason to go on.
-        Err(error) if error.kind() == ErrorKind::Unavailable => Ok(Held::Here(local.lock().await)),
-        Err(error) => Err(error),
+/// What the recipe gives: a lock of this process, and most of the time one of the store.
+struct Held {
+    _local: LockGuard,
+    /// None while the store is away. Its token is then missing as well: a local one means nothing to a fenced resource.
+    shared: Option<LockGuard>,
+}
+
+impl Host {
+    async fn new(url: &str) -> Result<Self, Error> {
+        let local = LockClient::builder(MemoryBackend::new()).build()?;
+        Ok(Host { shared: leasehold::connect(url).await?, local })
+    }
+
+    async fn lock(&self, name: &str) -> Result<Held, Error> {
+        // First and always, so that the tasks of this process exclude each other whatever the store does meanwhile.
+        let local = self.local.lock(name).wait(WAIT).acquire().await?;
+        match self.shared.lock(name).wait(WAIT).acquire().await {
+            Ok(shared) => Ok(Held { _local: local, shared: Some(shared) }),
+            // Tell someone: from here on nobody else is kept out.
+            Err(error) if error.kind() == ErrorKind::Unavailable => Ok(Held { _local: local, shared: None }),
+            Err(error) => Err(error),
+        }
     }
 }
 
 #[tokio::main]
 #[expect(clippy::print_stdout, reason = "an example shows what it did")]
-async fn main() -> Result<(), Error> {
-    let store = Switched { store: MemoryBackend::new(), up: Arc::new(AtomicBool::new(true)) };
-    let up = Arc::clone(&store.up);
-    // How long one call may take decides how fast an outage is found.
-    let client = LockClient::builder(store).request_timeout(Duration::from_millis(200)).build()?;
-    let local = Mutex::new(());
+async fn main() -> Result<(), Box<dyn StdError>> {
+    let directory = tempfile::tempdir()?;
+    let path = directory.path().join("locks.db");
+    let url = format!("sqlite:{}?request_timeout=200ms", path.display());
+    let (one, two) = (Host::new(&url).await?, Host::new(&url).await?);
 
-    let held = everywhere_or_here(&client, "prices", &local).await?;
-    let Held::Everywhere(guard) = held else { panic!("the store is up") };
-    println!("the store is up: held everywhere, with token {}", guard.fencing_token());
-    guard.release().await?;
+    let first = one.lock("import").await?;
+    let refused = two.lock("import").await.err().map(|error| error.kind());
+    assert_eq!(refused, Some(ErrorKind::TimedOut), "the store is there, so the second host is kept out");
+    println!("the store answers: one host is in, the other is kept out");
 
-    up.store(false, Ordering::SeqCst);
-    let held = everywhere_or_here(&client, "prices", &local).await?;
-    let Held::Here(guard) = held else { panic!("the store is down") };
-    println!("the store is down: held in this process alone, and without a token");
-    drop(guard);
+    // Someone keeps the file locked, as a process does that was stopped while it wrote.
+    let mut outage = SqliteConnectOptions::new().filename(&path).connect().await?;
+    sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut outage).await?;
 
-    up.store(true, Ordering::SeqCst);
-    let held = everywhere_or_here(&client, "prices", &local).await?;
-    assert!(matches!(held, Held::Everywhere(_)), "the client goes on by itself once the store is back");
-    println!("the store is back: held everywhere");
+    let second = two.lock("import").await?;
+    assert!(second.shared.is_none(), "the store did not answer");
+    let still = first.shared.as_ref().is_some_and(LockGuard::is_held);
+    assert!(still, "and the first host rightly counts on its lease");
+    println!("the store is away: the second host goes on, while the first one still holds. That is the price");
+
+    let third = two.lock("import").await.err().map(|error| error.kind());
+    assert_eq!(third, Some(ErrorKind::TimedOut), "within a host the local lock still excludes");
+    println!("within the second host, the next task is kept out");
+
+    sqlx::raw_sql("ROLLBACK").execute(&mut outage).await?;
+    drop((first, second));
+    let again = two.shared.lock("import").wait(Duration::from_secs(30)).acquire().await?;
+    println!("the store is back, and grants again");
+    again.release().await?;
     Ok(())
-}
-
-/// A store with a switch, since this example has no server that it could stop.
-#[derive(Debug)]
-struct Switched {
-    store: MemoryBackend,
-    up: Arc<AtomicBool>,
-}
-
-impl Switched {
-    fn reach(&self) -> Result<&MemoryBackend, BackendError> {
-        if self.up.load(Ordering::SeqCst) {
-            Ok(&self.store)
-        } else {
-            Err(BackendError::unavailable("the store is switched off"))
-        }
-    }
-}
-
-#[async_trait]
-impl Backend for Switched {
-    fn capabilities(&self) -> &Capabilities {
-        self.store.capabilities()
-    }
-
-    async fn attempt(&self, claim: &Claim) -> Result<Attempt, BackendError> {
-        self.reach()?.attempt(claim).await
-    }
-
-    async fn extend(&self, claim: &Claim, lease: Duration) -> Result<Extension, BackendError> {
-        self.reach()?.extend(claim, lease).await
-    }
-
-    async fn release(&self, claim: &Claim) -> Result<Release, BackendError> {
-        self.reach()?.release(claim).await
-    }
-
-    async fn inspect(&self, selector: &Selector) -> Result<Vec<LockRecord>, BackendError> {
-        self.reach()?.inspect(selector).await
-    }
-
-    async fn close(&self) {
-        self.store.close().await;
-    }
 }

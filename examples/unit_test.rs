@@ -1,94 +1,90 @@
-//! A service that takes a client, and its unit tests, which need no server.
+//! A service whose locks are tested without a server: on the memory backend, with a clock that the test puts forward.
 //!
-//! The tests are below; `cargo test --example unit_test` runs them. Clones of one `MemoryBackend` are one store, so that
-//! a second client is another instance of the service.
+//! The service is given its client and does not know which store is behind it. Each function below `main` would be a
+//! `#[tokio::test]` in a service's own crate; here `main` runs them. `cargo run --example unit_test`
 
-use leasehold::{Error, ErrorKind, LockClient};
+use std::{
+    future::{Future, pending},
+    time::Duration,
+};
 
-/// A service. It is given a client, and does not care which store that has.
-struct Payments {
+use leasehold::{Error, ErrorKind, LockClient, ManualClock, MemoryBackend, SystemClock};
+
+/// The service under test.
+struct Billing {
     locks: LockClient,
 }
 
-/// How a payment went.
-#[derive(Debug, PartialEq)]
-enum Paid {
-    Now,
+#[derive(Debug, PartialEq, Eq)]
+enum Run {
+    Done,
     /// Another instance is at it.
-    Elsewhere,
+    Skipped,
 }
 
-impl Payments {
-    async fn pay(&self, order: u64) -> Result<Paid, Error> {
-        let Some(guard) = self.locks.lock(format!("order:{order}")).try_acquire().await? else {
-            return Ok(Paid::Elsewhere);
-        };
-        let paid = guard.protect(charge(order)).await?;
-        match guard.release().await {
-            // The payment was made under the lock; that its end is not confirmed takes nothing from it.
-            Err(error) if error.kind() != ErrorKind::Unavailable => Err(error),
-            _ => Ok(paid),
-        }
+impl Billing {
+    /// Sends the month's invoices, unless another instance does.
+    async fn send_invoices(&self, sending: impl Future<Output = ()>) -> Result<Run, Error> {
+        let Some(guard) = self.locks.lock("invoices").try_acquire().await? else { return Ok(Run::Skipped) };
+        guard.protect(sending).await?;
+        guard.release().await?;
+        Ok(Run::Done)
     }
-}
-
-/// Stands for a call to a bank.
-async fn charge(order: u64) -> Paid {
-    tokio::time::sleep(std::time::Duration::from_millis(order)).await;
-    Paid::Now
 }
 
 #[tokio::main]
 #[expect(clippy::print_stdout, reason = "an example shows what it did")]
 async fn main() -> Result<(), Error> {
-    let payments = Payments { locks: leasehold::connect("memory:").await? };
-    println!("order 7: {:?}", payments.pay(7).await?);
+    it_runs_where_nobody_else_does().await?;
+    it_skips_while_another_instance_runs().await?;
+    it_stops_when_the_lease_has_run_out().await?;
+    it_stops_when_an_operator_breaks_the_lock().await?;
+    println!("4 tests passed, without a server and without waiting for a lease");
     Ok(())
 }
 
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
+async fn it_runs_where_nobody_else_does() -> Result<(), Error> {
+    // A store for each test, so that tests which run at once do not meet. `memory:` in a URL is one for the process.
+    let billing = Billing { locks: LockClient::builder(MemoryBackend::new()).build()? };
+    assert_eq!(billing.send_invoices(async {}).await?, Run::Done);
+    assert_eq!(billing.send_invoices(async {}).await?, Run::Done, "the first run has let go");
+    Ok(())
+}
 
-    use leasehold::{MemoryBackend, TokioClock};
+async fn it_skips_while_another_instance_runs() -> Result<(), Error> {
+    // Clones of a backend are one store: two instances of the service.
+    let store = MemoryBackend::new();
+    let billing = Billing { locks: LockClient::builder(store.clone()).build()? };
+    let other = LockClient::builder(store).build()?.lock("invoices").acquire().await?;
+    assert_eq!(billing.send_invoices(async { panic!("nothing is sent") }).await?, Run::Skipped);
+    other.release().await
+}
 
-    use super::*;
+async fn it_stops_when_the_lease_has_run_out() -> Result<(), Error> {
+    // The store and the client read one clock, as they would both live through a suspend of the machine.
+    let clock = ManualClock::over(SystemClock);
+    let store = MemoryBackend::new().with_clock(clock.clone());
+    let locks = LockClient::builder(store).clock(clock.clone()).lease(Duration::from_secs(1)).build()?;
+    let billing = Billing { locks };
+    let sending = async {
+        clock.advance(Duration::from_secs(3_600));
+        pending::<()>().await;
+    };
+    let stopped = billing.send_invoices(sending).await.expect_err("the lease has run out");
+    assert_eq!(stopped.kind(), ErrorKind::Lost, "{stopped}");
+    Ok(())
+}
 
-    fn instance(store: &MemoryBackend) -> Payments {
-        let locks = LockClient::builder(store.clone()).build().expect("a client");
-        Payments { locks }
-    }
-
-    #[tokio::test]
-    async fn an_order_that_another_instance_pays_is_left_to_it() {
-        let store = MemoryBackend::new();
-        let (ours, theirs) = (instance(&store), instance(&store));
-        let guard = theirs.locks.lock("order:7").acquire().await.expect("free");
-        assert_eq!(ours.pay(7).await.expect("the store answers"), Paid::Elsewhere);
-        guard.release().await.expect("held");
-        assert_eq!(ours.pay(7).await.expect("the store answers"), Paid::Now);
-    }
-
-    #[tokio::test]
-    async fn a_lost_lock_is_an_error() {
-        let store = MemoryBackend::new();
-        let (ours, operator) = (instance(&store), instance(&store));
-        let paying = tokio::spawn(async move { ours.pay(60_000).await });
-        while operator.locks.break_lock("order:60000", None).await.expect("the store answers").is_empty() {
-            tokio::task::yield_now().await;
-        }
-        let told = paying.await.expect("no panic").expect_err("the lock was broken");
-        assert_eq!(told.kind(), ErrorKind::Lost);
-    }
-
-    // With the same clock in the client and the store, and tokio's time paused, an hour takes no time.
-    #[tokio::test(start_paused = true)]
-    async fn a_lease_is_kept_for_as_long_as_the_payment_takes() {
-        let clock = TokioClock::new();
-        let store = MemoryBackend::new().with_clock(clock);
-        let locks = LockClient::builder(store).clock(clock).build().expect("a client");
-        let payments = Payments { locks };
-        let hour = u64::try_from(Duration::from_secs(3_600).as_millis()).expect("few");
-        assert_eq!(payments.pay(hour).await.expect("held all the time"), Paid::Now);
-    }
+async fn it_stops_when_an_operator_breaks_the_lock() -> Result<(), Error> {
+    let store = MemoryBackend::new();
+    let operator = LockClient::builder(store.clone()).build()?;
+    let billing = Billing { locks: LockClient::builder(store).build()? };
+    let sending = async {
+        let broken = operator.break_lock("invoices", None).await.expect("the store answers");
+        assert_eq!(broken.len(), 1);
+        pending::<()>().await;
+    };
+    let stopped = billing.send_invoices(sending).await.expect_err("the lock is gone");
+    assert_eq!(stopped.kind(), ErrorKind::Lost, "{stopped}");
+    Ok(())
 }

@@ -67,3 +67,26 @@ pub use stores::{StoreKind, stores};
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// The guide's code compiles and runs.
+#[cfg(doctest)]
+mod guide {
+    #[doc = include_str!("../docs/guide/README.md")]
+    struct Start;
+    #[doc = include_str!("../docs/guide/fencing.md")]
+    struct Fencing;
+    #[doc = include_str!("../docs/guide/leaked-locks.md")]
+    struct LeakedLocks;
+    #[doc = include_str!("../docs/guide/leases.md")]
+    struct Leases;
+    #[doc = include_str!("../docs/guide/store-down.md")]
+    struct StoreDown;
+    #[doc = include_str!("../docs/guide/web-service.md")]
+    struct WebService;
+    #[doc = include_str!("../docs/guide/without-a-lock.md")]
+    struct WithoutALock;
+    /// It opens a file of SQLite.
+    #[cfg(feature = "sqlite")]
+    #[doc = include_str!("../docs/guide/swapping.md")]
+    struct Swapping;
+}

@@ -1,158 +1,144 @@
-//! The examples, run as programs.
-
-#[path = "../lock-redis/tests/support/server.rs"]
-mod server;
+//! The examples, run as they were built, with what they tell. Each asserts its own claim and fails if it does not hold.
 
 use std::{
+    env,
+    ffi::OsStr,
     fs,
-    io::{BufRead as _, BufReader, Read as _, Write as _},
-    net::TcpStream,
     path::{Path, PathBuf},
-    process::{Child, Command, Output, Stdio},
-    time::Duration,
+    process::{Command, Stdio},
 };
 
-use server::Keeps;
-
-/// The program of an example, which `cargo test` has built beside this test.
+/// The example's program, which `cargo test` builds beside the tests unless it is told to build one test alone.
 fn program(name: &str) -> PathBuf {
-    let test = std::env::current_exe().expect("a path");
-    let built = test.ancestors().nth(2).expect("target/PROFILE/deps/TEST").join("examples").join(name);
-    assert!(built.exists(), "{} is not built: cargo build --examples --all-features", built.display());
-    built
+    let test = env::current_exe().expect("this test has a path");
+    let built = test.parent().and_then(Path::parent).expect("target/PROFILE/deps").join("examples");
+    let program = built.join(name).with_extension(env::consts::EXE_EXTENSION);
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples").join(name).with_extension("rs");
+    let written = |path: &Path| fs::metadata(path).and_then(|found| found.modified()).ok();
+    let again = "build it with the features of this test: cargo build --examples --features ...";
+    assert!(program.exists(), "{} is not there; {again}", program.display());
+    assert!(written(&program) >= written(&source), "{} is older than its source; {again}", program.display());
+    program
 }
 
-#[track_caller]
-fn succeeds(command: &mut Command) -> String {
-    let Output { status, stdout, stderr } = command.output().expect("it starts");
-    let (stdout, stderr) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
-    assert!(status.success(), "{command:?}: {status}\n{stdout}{stderr}");
-    stdout.into_owned()
+/// What an example tells; it must end well.
+fn told<S: AsRef<OsStr>>(name: &str, arguments: impl IntoIterator<Item = S>) -> String {
+    let mut command = Command::new(program(name));
+    let done = command.args(arguments).stdin(Stdio::null()).output().expect("it starts");
+    assert!(done.status.success(), "{name}: {done:?}");
+    String::from_utf8(done.stdout).expect("UTF-8")
 }
 
-#[track_caller]
-fn tells(name: &str, expected: &[&str]) {
-    let directory = tempfile::tempdir().expect("a directory");
-    let told = succeeds(Command::new(program(name)).current_dir(directory.path()));
-    for expected in expected {
-        assert!(told.contains(expected), "{name} does not say {expected:?}:\n{told}");
-    }
+const NONE: [&str; 0] = [];
+
+#[test]
+fn one_host_of_three_runs_a_scheduled_job() {
+    let told = told("scheduled", NONE);
+    assert_eq!(told.matches("ran the job, the others skipped").count(), 2, "{told}");
+    assert!(told.ends_with("without min_hold 3 hosts ran it\n"), "{told}");
 }
 
 #[test]
-fn a_scheduled_job_runs_once_for_each_tick() {
-    tells("scheduled", &["3 ticks on 3 hosts: 3 runs"]);
+fn one_instance_of_many_rebuilds_the_cache() {
+    assert_eq!(told("cache_rebuild", NONE), "8 instances read the page, and it was built 1 time\n");
 }
 
 #[test]
-fn a_cache_is_rebuilt_by_one() {
-    tells("cache", &["the cache was rebuilt 1 time"]);
+fn several_names_let_several_holders_in() {
+    let told = told("hot_key", NONE);
+    assert!(told.starts_with("1 names: 40 pieces sold, at most 1 buyers at once\n4 names: 40 pieces sold"), "{told}");
 }
 
 #[test]
-fn a_hot_key_is_split() {
-    tells("hot_key", &["at one name"]);
+fn a_service_is_tested_without_a_server() {
+    assert!(told("unit_test", NONE).starts_with("4 tests passed"));
 }
 
+#[cfg(feature = "metrics")]
 #[test]
-fn a_store_that_is_down_is_told_from_a_lock_that_is_held() {
-    tells("store_down", &["down: held in this process alone", "back: held everywhere"]);
+fn metrics_are_served() {
+    assert!(told("metrics", NONE).contains("leasehold_acquisitions_total{"));
 }
 
-#[test]
-fn a_late_writer_is_refused() {
-    tells("fencing", &["the table refuses it"]);
-}
+#[cfg(feature = "sqlite")]
+mod on_sqlite {
+    use super::{NONE, told};
 
-#[test]
-fn metrics_are_scraped() {
-    tells("metrics", &["the report took too long: MaxHold", "outcome=\"busy\",group=\"order\"} 1"]);
-}
-
-#[test]
-fn workers_take_turns() {
-    let directory = tempfile::tempdir().expect("a directory");
-    let told = succeeds(Command::new(program("turns")).arg(directory.path()));
-    assert!(told.contains("0 + 4 x 25 = 100"), "{told}");
-}
-
-fn example(path: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples").join(path);
-    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
-
-#[test]
-fn one_line_changes_the_store() {
-    let (sqlite, redis) = (example("swap/sqlite.toml"), example("swap/redis.toml"));
-    let changed = sqlite.lines().zip(redis.lines()).filter(|(a, b)| a != b).count();
-    assert_eq!((changed, sqlite.lines().count()), (1, redis.lines().count()));
-
-    let directory = tempfile::tempdir().expect("a directory");
-    let run = |config: &str| {
-        let path = directory.path().join("leasehold.toml");
-        fs::write(&path, config).expect("a file");
-        succeeds(Command::new(program("swap")).arg(&path).current_dir(directory.path()))
-    };
-    assert_eq!(run(&sqlite), "locked on sqlite\n");
-    assert!(directory.path().join("locks.db").exists(), "the store is the file that the configuration names");
-    let server = server::start(Keeps::Nothing, &[]).expect("redis-server starts");
-    assert_eq!(run(&redis.replace("127.0.0.1:6379", &server.address().to_string())), "locked on redis\n");
-}
-
-/// A running service, ended when dropped.
-struct Service {
-    child: Child,
-    address: String,
-}
-
-impl Service {
-    fn start(config: &Path) -> Self {
-        let directory = config.parent().expect("a file in a directory");
-        let mut command = Command::new(program("service"));
-        let mut child =
-            command.arg(config).current_dir(directory).stdout(Stdio::piped()).spawn().expect("the service starts");
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().expect("piped")).read_line(&mut line).expect("it says where it is");
-        let address = line.trim().strip_prefix("http://").unwrap_or_else(|| panic!("no address: {line:?}")).to_owned();
-        Service { child, address }
+    #[test]
+    fn a_table_refuses_a_late_write() {
+        assert!(told("fencing", NONE).ends_with("the table refuses it\n"));
     }
 
-    fn ask(&self, request: &str) -> String {
-        let mut stream = TcpStream::connect(&self.address).expect("it listens");
-        stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a limit");
-        let head = format!("{request} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
-        stream.write_all(head.as_bytes()).expect("it reads");
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).expect("it answers");
-        answer
+    #[test]
+    fn a_local_lock_excludes_within_one_host_alone() {
+        let told = told("store_down", NONE);
+        assert!(told.contains("while the first one still holds. That is the price\n"), "{told}");
+        assert!(told.ends_with("the store is back, and grants again\n"), "{told}");
     }
-}
 
-impl Drop for Service {
-    fn drop(&mut self) {
-        // Both fail only for a process that has ended already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-#[test]
-fn a_web_service_locks_and_shows_its_metrics_on_either_store() {
-    let server = server::start(Keeps::Nothing, &[]).expect("redis-server starts");
-    let redis = example("swap/redis.toml").replace("127.0.0.1:6379", &server.address().to_string());
-    for (store, config) in [("sqlite", example("swap/sqlite.toml")), ("redis", redis)] {
+    #[test]
+    fn workers_lose_no_update() {
         let directory = tempfile::tempdir().expect("a directory");
-        let path = directory.path().join("leasehold.toml");
-        fs::write(&path, config).expect("a file");
-        let mut service = Service::start(&path);
-        let paid = service.ask("POST /orders/1001/pay");
-        assert!(paid.starts_with("HTTP/1.1 200") && paid.contains("order 1001 is paid"), "{paid}");
-        let page = service.ask("GET /metrics");
-        let series =
-            format!("leasehold_acquisitions_total{{store=\"{store}\",namespace=\"shop\",outcome=\"granted\"}} 1");
-        assert!(page.contains(&series), "{series} is not in\n{page}");
-        let id = service.child.id().to_string();
-        succeeds(Command::new("kill").args(["-TERM", &id]));
-        assert!(service.child.wait().expect("it ends").success(), "a service that is asked to stop closes its client");
+        let told = told("turns", [directory.path()]);
+        assert!(told.starts_with("0 + 4 x 25 = 100,"), "{told}");
+    }
+}
+
+#[cfg(all(feature = "redis", feature = "sqlite"))]
+mod on_two_stores {
+    use std::{
+        fs,
+        io::{Read as _, Write as _},
+        net::{SocketAddr, TcpStream},
+        path::Path,
+        process::Command,
+        time::Duration,
+    };
+
+    use conformance_tests::PrivateServer;
+
+    use super::told;
+
+    fn redis() -> PrivateServer {
+        let recipe = |directory: &Path, address: SocketAddr| {
+            let mut command = Command::new("redis-server");
+            command.args(["--port", &address.port().to_string(), "--bind", "127.0.0.1", "--save", ""]);
+            command.arg("--dir").arg(directory);
+            command
+        };
+        PrivateServer::start(Box::new(recipe), Box::new(answers)).expect("redis-server is installed and starts")
+    }
+
+    fn answers(address: SocketAddr) -> bool {
+        let asked = || -> std::io::Result<String> {
+            let mut stream = TcpStream::connect(address)?;
+            stream.set_read_timeout(Some(Duration::from_secs(1)))?;
+            stream.write_all(b"PING\r\nQUIT\r\n")?;
+            let mut said = String::new();
+            stream.read_to_string(&mut said)?;
+            Ok(said)
+        };
+        asked().is_ok_and(|said| said.starts_with("+PONG"))
+    }
+
+    #[test]
+    fn one_line_of_configuration_swaps_the_store() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let server = redis();
+        let lines = |store: &str| format!("[lock]\nstore = \"{store}\"\nnamespace = \"shop\"\nlease = \"10s\"\n");
+        let sqlite = lines(&format!("sqlite:{}", directory.path().join("locks.db").display()));
+        let redis = lines(&format!("redis://{}", server.address()));
+        let changed = sqlite.lines().zip(redis.lines()).filter(|(one, other)| one != other).count();
+        assert_eq!(changed, 1);
+        for (text, store) in [(sqlite, "sqlite"), (redis, "redis")] {
+            let path = directory.path().join("shop.toml");
+            fs::write(&path, text).expect("a file");
+            assert_eq!(told("swap_store", [&path]), format!("two clients took turns on {store}\n"));
+        }
+    }
+
+    #[test]
+    fn without_a_configuration_it_takes_a_file() {
+        assert_eq!(told("swap_store", super::NONE), "two clients took turns on sqlite\n");
     }
 }
