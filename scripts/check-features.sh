@@ -10,13 +10,13 @@ clients() {
         etcd) echo "etcd-client tonic prost" ;;
         redis) echo "redis" ;;
         sqlite) echo "sqlx-core sqlx-sqlite libsqlite3-sys" ;;
-        zookeeper) echo "zookeeper-client" ;;
+        zookeeper | zookeeper-tls) echo "zookeeper-client" ;;
         postgres) echo "sqlx-core sqlx-postgres" ;;
         mysql) echo "sqlx-core sqlx-mysql" ;;
         *) echo "check-features.sh: no clients are listed for the feature $1" >&2; exit 1 ;;
     esac
 }
-features=(none blocking macros metrics etcd redis sqlite zookeeper postgres mysql)
+features=(none blocking macros metrics etcd redis sqlite zookeeper zookeeper-tls postgres mysql)
 
 # Every feature that the facade has must be in the list above.
 for feature in $(awk '/^\[features\]/ { on = 1; next } /^\[/ { on = 0 } on && /^[a-z]/ { print $1 }' Cargo.toml); do

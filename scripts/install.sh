@@ -34,6 +34,8 @@ need redis-server redis-server
 need openssl openssl
 need java default-jre-headless
 need_file /usr/share/java/zookeeper.jar libzookeeper-java
+# It speaks TLS by Netty.
+need_file /usr/share/java/netty-handler.jar libnetty-java
 # Their programs alone are used, on data and ports of the tests' own. Debian keeps PostgreSQL's out of the path.
 if ! command -v initdb >/dev/null 2>&1 && ! ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1; then
     need initdb postgresql

@@ -15,7 +15,7 @@ use crate::Config;
 /// - `redis://[[user]:password@]host[:port][/database]` is a Redis server, port 6379 unless given; `rediss://` reaches it
 ///   by TLS. In the user and the password `%`, `/`, `?`, `#`, `@` and `:` are percent-encoded.
 ///
-/// - `zk://HOST:PORT,HOST:PORT/CHROOT` is a ZooKeeper ensemble; the chroot must exist. With `zk://USER:PASSWORD@` the
+/// - `zk://HOST:PORT,HOST:PORT/CHROOT` is a ZooKeeper ensemble, `zks://` the same over TLS; the chroot must exist. With `zk://USER:PASSWORD@` the
 ///   nodes are that user's alone. The `lease` is the session's timeout that is asked for, and a session guarantees two
 ///   thirds of it at a time.
 /// - `postgres://USER:PASSWORD@HOST:PORT/DATABASE`, or `postgresql://`, is a table of a PostgreSQL server.
@@ -40,8 +40,8 @@ use crate::Config;
 /// | `sslmode`, `sslrootcert`, `sslcert`, `sslkey`, `host`, `application_name`, `options` | on PostgreSQL: as its own programs read them; `host` may be the directory of a socket | encrypted where the server can |
 /// | `ssl-mode`, `ssl-ca`, `ssl-cert`, `ssl-key`, `socket` | on MySQL and MariaDB: as their own programs read them | encrypted where the server can |
 /// | `max_page_count` | on SQLite: how many pages of 4 KiB the file may grow to | without limit |
-/// | `tls_ca` | on `rediss:` and `etcds:`: the file of certificates, in PEM form, that may have signed the server's | the system's |
-/// | `tls_cert`, `tls_key` | on `etcds:`: the files, in PEM form, of the certificate to show and of its key | none |
+/// | `tls_ca` | on `rediss:`, `etcds:` and `zks:`: the file of certificates, in PEM form, that may have signed the server's | the system's; on `zks:` it must be given |
+/// | `tls_cert`, `tls_key` | on `etcds:` and `zks:`: the files, in PEM form, of the certificate to show and of its key | none |
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]

@@ -20,6 +20,7 @@
 //! | `etcd://HOST:PORT,...`, `etcds://...` with TLS | an etcd cluster | `etcd` |
 //! | `sqlite:PATH` | a file, for the processes of one host | `sqlite` |
 //! | `zk://HOST:PORT,.../CHROOT` | a ZooKeeper ensemble | `zookeeper` |
+//! | `zks://HOST:PORT,.../CHROOT` | the same over TLS | `zookeeper-tls` |
 //! | `postgres://USER:PASSWORD@HOST/DATABASE` | a table of a PostgreSQL server | `postgres` |
 //! | `mysql://USER:PASSWORD@HOST/DATABASE` | a table of a MySQL or MariaDB server | `mysql` |
 //!
@@ -59,6 +60,8 @@ pub use lock_sql::ServerConfig;
 pub use lock_sql::SqlBackend;
 #[cfg(feature = "sqlite")]
 pub use lock_sql::SqliteConfig;
+#[cfg(feature = "zookeeper-tls")]
+pub use lock_zk::ZkTls;
 #[cfg(feature = "zookeeper")]
 pub use lock_zk::{ZkBackend, ZkConfig};
 pub use stores::{StoreKind, stores};

@@ -20,6 +20,9 @@ pub(crate) enum Scheme {
     Sqlite,
     #[cfg(feature = "zookeeper")]
     ZooKeeper,
+    /// ZooKeeper by TLS.
+    #[cfg(feature = "zookeeper-tls")]
+    ZooKeeperTls,
     #[cfg(feature = "postgres")]
     Postgres,
     #[cfg(feature = "mysql")]
@@ -37,7 +40,8 @@ enum Known {
             feature = "postgres",
             feature = "redis",
             feature = "sqlite",
-            feature = "zookeeper"
+            feature = "zookeeper",
+            feature = "zookeeper-tls"
         ),
         expect(dead_code, reason = "every backend is compiled in")
     )]
@@ -45,7 +49,7 @@ enum Known {
 }
 
 /// The schemes that a URL can begin with.
-const AVAILABLE: &str = "memory:, sqlite:, redis:, rediss:, etcd:, etcds:, postgres:, mysql: and zk:";
+const AVAILABLE: &str = "memory:, sqlite:, redis:, rediss:, etcd:, etcds:, postgres:, mysql:, zk: and zks:";
 
 impl Scheme {
     /// The scheme of this name, in any case of letters.
@@ -75,6 +79,10 @@ impl Scheme {
             "etcd" | "etcds" => Known::NeedsFeature("etcd"),
             #[cfg(feature = "zookeeper")]
             "zk" => Known::Here(Scheme::ZooKeeper),
+            #[cfg(feature = "zookeeper-tls")]
+            "zks" => Known::Here(Scheme::ZooKeeperTls),
+            #[cfg(not(feature = "zookeeper-tls"))]
+            "zks" => Known::NeedsFeature("zookeeper-tls"),
             #[cfg(not(feature = "zookeeper"))]
             "zk" => Known::NeedsFeature("zookeeper"),
             #[cfg(feature = "postgres")]
@@ -122,6 +130,8 @@ impl Scheme {
             Scheme::Etcds => &[PASSWORD, &["tls_ca", "tls_cert", "tls_key"]],
             #[cfg(feature = "zookeeper")]
             Scheme::ZooKeeper => &[PASSWORD],
+            #[cfg(feature = "zookeeper-tls")]
+            Scheme::ZooKeeperTls => &[PASSWORD, &["tls_ca", "tls_cert", "tls_key"]],
             #[cfg(feature = "sqlite")]
             Scheme::Sqlite => &[&["max_connections", "max_page_count"]],
             #[cfg(feature = "postgres")]
@@ -142,6 +152,8 @@ impl Scheme {
             Scheme::Redis | Scheme::Rediss => 1,
             #[cfg(feature = "zookeeper")]
             Scheme::ZooKeeper => 1,
+            #[cfg(feature = "zookeeper-tls")]
+            Scheme::ZooKeeperTls => 1,
             // SQLite writes through one connection; more would only wait for each other.
             #[cfg(feature = "sqlite")]
             Scheme::Sqlite => 1,
@@ -178,6 +190,8 @@ impl Scheme {
             Scheme::Sqlite => "sqlite:",
             #[cfg(feature = "zookeeper")]
             Scheme::ZooKeeper => "zk:",
+            #[cfg(feature = "zookeeper-tls")]
+            Scheme::ZooKeeperTls => "zks:",
             #[cfg(feature = "postgres")]
             Scheme::Postgres => "postgres:",
             #[cfg(feature = "mysql")]

@@ -23,7 +23,7 @@ pub(crate) enum Store {
     #[cfg(feature = "sqlite")]
     Sqlite(std::path::PathBuf),
     #[cfg(feature = "zookeeper")]
-    ZooKeeper(lock_zk::ZkConfig),
+    ZooKeeper(crate::zookeeper::Ensemble),
     #[cfg(any(feature = "postgres", feature = "mysql"))]
     Server(crate::server::Place),
 }
@@ -48,7 +48,9 @@ impl Store {
             #[cfg(feature = "sqlite")]
             Scheme::Sqlite => sqlite_path(place).map(Store::Sqlite),
             #[cfg(feature = "zookeeper")]
-            Scheme::ZooKeeper => crate::zookeeper::parse(place).map(Store::ZooKeeper),
+            Scheme::ZooKeeper => crate::zookeeper::parse(scheme, place).map(Store::ZooKeeper),
+            #[cfg(feature = "zookeeper-tls")]
+            Scheme::ZooKeeperTls => crate::zookeeper::parse(scheme, place).map(Store::ZooKeeper),
             #[cfg(feature = "postgres")]
             Scheme::Postgres => crate::server::Place::new("postgres", place).map(Store::Server),
             #[cfg(feature = "mysql")]

@@ -90,7 +90,7 @@ fn stores_that_are_not_there_are_told_with_those_that_are() {
     let text = refused(Config::from_url("mongodb://host/locks"));
     assert_eq!(
         text,
-        "unknown store mongodb:; the known ones are memory:, sqlite:, redis:, rediss:, etcd:, etcds:, postgres:, mysql: and zk:"
+        "unknown store mongodb:; the known ones are memory:, sqlite:, redis:, rediss:, etcd:, etcds:, postgres:, mysql:, zk: and zks:"
     );
 }
 

@@ -44,6 +44,33 @@ mod with_the_feature {
         }
     }
 
+    #[cfg(not(feature = "zookeeper-tls"))]
+    #[tokio::test]
+    async fn tls_needs_its_feature() {
+        let error = leasehold::connect("zks://user:hunter2@127.0.0.1:2281").await.expect_err("not compiled in");
+        assert_eq!(error.kind(), ErrorKind::Config);
+        assert!(error.to_string().contains("Cargo feature \"zookeeper-tls\""), "{error}");
+    }
+
+    #[cfg(feature = "zookeeper-tls")]
+    #[tokio::test]
+    async fn tls_needs_an_authority_and_a_key_for_its_certificate() {
+        for (options, expected) in [
+            ("", "give the file of its authority as tls_ca=FILE"),
+            ("?tls_ca=", "option tls_ca names no file"),
+            ("?tls_ca=ca.pem&tls_cert=c.pem", "options tls_cert and tls_key go together"),
+            ("?tls_ca=/no/such/file", "the TLS roots in /no/such/file cannot be read"),
+        ] {
+            let error =
+                leasehold::connect(&format!("zks://user:hunter2@127.0.0.1:1{options}")).await.expect_err("wrong");
+            assert_eq!(error.kind(), ErrorKind::Config, "{options}: {error}");
+            assert!(error.to_string().contains(expected), "{options}: {error}");
+            assert!(!format!("{error}{error:?}").contains("hunter2"), "{error:?}");
+        }
+        let plain = Config::from_url("zk://127.0.0.1:1?tls_ca=ca.pem").expect_err("a scheme without TLS");
+        assert!(plain.to_string().contains("unknown option \"tls_ca\" of store zk:"), "{plain}");
+    }
+
     #[tokio::test]
     async fn an_ensemble_that_does_not_answer_is_unavailable_in_time() {
         let nobody = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("an address");

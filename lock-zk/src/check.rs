@@ -117,7 +117,10 @@ fn ensemble(servers: &[Server]) -> Finding {
     const RULE: &str = "ensemble";
     let modes: Vec<&str> = servers.iter().filter_map(|one| one.mode.as_deref()).collect();
     if modes.is_empty() {
-        return Finding::note(RULE, "no server allows the command srvr (4lw.commands.whitelist)");
+        return Finding::note(
+            RULE,
+            "no server answers the command srvr (4lw.commands.whitelist; a port of TLS takes none)",
+        );
     }
     if modes.contains(&"standalone") {
         return Finding::note(RULE, "a server stands alone: when it stops, no lock can be taken or kept");
@@ -144,7 +147,7 @@ fn read_only(servers: &[Server]) -> Finding {
 fn bounds(servers: &[Server], usage: &Usage) -> Finding {
     const RULE: &str = "ticks";
     let Some(one) = servers.iter().find(|one| one.number("tickTime").is_some()) else {
-        return Finding::note(RULE, "no server allows the command conf, so its bounds of sessions are not known");
+        return Finding::note(RULE, "no server answers the command conf, so its bounds of sessions are not known");
     };
     let millis = |key: &str| Duration::from_millis(one.number(key).unwrap_or_default());
     let (tick, least, most) = (millis("tickTime"), millis("minSessionTimeout"), millis("maxSessionTimeout"));
@@ -167,7 +170,7 @@ fn connections(servers: &[Server]) -> Finding {
     match servers.iter().find_map(|one| one.number("maxClientCnxns")) {
         Some(0) => Finding::good(RULE, "maxClientCnxns is 0, without limit"),
         Some(most) => Finding::note(RULE, format!("maxClientCnxns is {most}: so many clients of one host are served")),
-        None => Finding::note(RULE, "no server allows the command conf, so maxClientCnxns is not known"),
+        None => Finding::note(RULE, "no server answers the command conf, so maxClientCnxns is not known"),
     }
 }
 

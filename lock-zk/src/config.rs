@@ -24,6 +24,8 @@ pub struct ZkConfig {
     pub(crate) credentials: Option<(String, String)>,
     pub(crate) session_timeout: Duration,
     pub(crate) connect_timeout: Duration,
+    #[cfg(feature = "tls")]
+    pub(crate) tls: Option<crate::ZkTls>,
 }
 
 impl ZkConfig {
@@ -35,6 +37,8 @@ impl ZkConfig {
             credentials: None,
             session_timeout: Duration::from_secs(30),
             connect_timeout: Duration::from_secs(5),
+            #[cfg(feature = "tls")]
+            tls: None,
         }
     }
 
@@ -70,6 +74,14 @@ impl ZkConfig {
         self
     }
 
+    /// Speaks TLS with every server, on the ports that are given, and trusts those whom this says.
+    #[cfg(feature = "tls")]
+    #[must_use]
+    pub fn tls(mut self, tls: crate::ZkTls) -> Self {
+        self.tls = Some(tls);
+        self
+    }
+
     /// Whether the servers and the chroot are written as they must be. Nothing is sent.
     ///
     /// # Errors
@@ -95,7 +107,19 @@ impl ZkConfig {
         if !path || chroot.contains([',', '?']) || chroot.chars().any(char::is_control) {
             return Err(config(format!("chroot {chroot:?} is no path; write it as /shop or /apps/shop")));
         }
-        Ok(format!("{}{chroot}", self.hosts))
+        let hosts: Vec<_> = self.hosts.split(',').map(|host| [self.protocol(), host].concat()).collect();
+        Ok(format!("{}{chroot}", hosts.join(",")))
+    }
+}
+
+impl ZkConfig {
+    /// What stands before each server for the client library.
+    fn protocol(&self) -> &'static str {
+        #[cfg(feature = "tls")]
+        if self.tls.is_some() {
+            return "tcp+tls://";
+        }
+        ""
     }
 }
 
@@ -126,7 +150,7 @@ impl fmt::Debug for ZkConfig {
             .field("user", &self.credentials.as_ref().map(|(user, _)| user))
             .field("session_timeout", &self.session_timeout)
             .field("connect_timeout", &self.connect_timeout)
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 

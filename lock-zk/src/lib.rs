@@ -20,7 +20,11 @@ mod line;
 mod path;
 mod release;
 mod session;
+#[cfg(feature = "tls")]
+mod tls;
 mod watch;
 
 pub use backend::ZkBackend;
 pub use config::ZkConfig;
+#[cfg(feature = "tls")]
+pub use tls::ZkTls;

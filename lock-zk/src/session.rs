@@ -50,6 +50,10 @@ impl Session {
             connector = connector.with_auth("digest", format!("{user}:{password}").as_bytes());
             acls = Acls::creator_all();
         }
+        #[cfg(feature = "tls")]
+        if let Some(tls) = &config.tls {
+            connector = connector.with_tls(tls.options()?);
+        }
         let client = match tokio::time::timeout(config.connect_timeout, connector.connect(&cluster)).await {
             Ok(Ok(client)) => client,
             Ok(Err(error)) => return Err(told(&config.hosts, "connecting", error)),

@@ -8,6 +8,8 @@ mod check;
 mod cuts;
 mod hands;
 mod sessions;
+#[cfg(feature = "tls")]
+mod tls;
 
 use std::time::{Duration, Instant};
 
