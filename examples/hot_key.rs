@@ -77,7 +77,7 @@ async fn sell(client: &LockClient, shelves: usize) -> Result<usize, Error> {
         guard.release().await?;
     }
     let most = shop.most_inside.load(Ordering::Relaxed);
-    println!("{shelves} names: {STOCK} pieces sold, at most {most} buyers at once");
+    println!("shelves: {shelves}, pieces sold: {STOCK}, buyers at once: {most}");
     Ok(most)
 }
 

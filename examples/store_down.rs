@@ -11,7 +11,7 @@ use std::{error::Error as StdError, time::Duration};
 use leasehold::{Error, ErrorKind, LockClient, LockGuard, MemoryBackend};
 use sqlx::{ConnectOptions as _, sqlite::SqliteConnectOptions};
 
-const WAIT: Duration = Duration::from_millis(500);
+const WAIT: Duration = Duration::from_secs(1);
 
 /// One host: its client of the store, and a store of its own that lives as long as the process.
 struct Host {
@@ -49,7 +49,7 @@ impl Host {
 async fn main() -> Result<(), Box<dyn StdError>> {
     let directory = tempfile::tempdir()?;
     let path = directory.path().join("locks.db");
-    let url = format!("sqlite:{}?request_timeout=200ms", path.display());
+    let url = format!("sqlite:{}?request_timeout=500ms", path.display());
     let (one, two) = (Host::new(&url).await?, Host::new(&url).await?);
 
     let first = one.lock("import").await?;

@@ -46,7 +46,7 @@ fn one_instance_of_many_rebuilds_the_cache() {
 #[test]
 fn several_names_let_several_holders_in() {
     let told = told("hot_key", NONE);
-    assert!(told.starts_with("1 names: 40 pieces sold, at most 1 buyers at once\n4 names: 40 pieces sold"), "{told}");
+    assert!(told.starts_with("shelves: 1, pieces sold: 40, buyers at once: 1\nshelves: 4, pieces sold: 40,"), "{told}");
 }
 
 #[test]
