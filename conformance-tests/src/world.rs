@@ -12,7 +12,7 @@ use lock_core::{Backend, Capabilities, ClientBuilder, Holder, LockClient, LockKi
 use crate::{Bounds, Fixture, Key, Oracle, Outcome, Server, Stop, log};
 
 /// What one call may take that is not what a case is about: as long as for a long lease.
-const CALL: Duration = Duration::from_secs(5);
+pub(crate) const CALL: Duration = Duration::from_secs(5);
 
 /// One case's view of the store. Clones are the same view.
 #[derive(Clone, Debug)]

@@ -12,7 +12,7 @@ use std::{
 use lock_core::{ErrorKind, LockClient, LockGuard, LossReason};
 
 use super::{refused, stays, taken};
-use crate::{Fault, Op, Outcome, Stop, World, bounds::NOISE, case::cases, ensure, ensure_eq, log, within};
+use crate::{Fault, Op, Outcome, Stop, World, bounds::NOISE, case::cases, ensure, ensure_eq, log, within, world::CALL};
 
 cases! {
     a_dropped_guard_releases_in_the_background: "L11.a";
@@ -67,7 +67,7 @@ async fn a_guard_dropped_after_its_runtime_neither_blocks_nor_panics(world: Worl
         move || -> Outcome<(LockClient, LockGuard, LockGuard)> {
             let runtime = crate::run::runtime(&name)?;
             let made = runtime.block_on(async {
-                let client = world.builder().await?.lease(lease).build()?;
+                let client = world.builder().await?.lease(lease).request_timeout(CALL).build()?;
                 let (x, y) = (taken("L11.b", &client, "x").await?, taken("L11.b", &client, "y").await?);
                 Outcome::Ok((client, x, y))
             });

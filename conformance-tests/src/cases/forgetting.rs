@@ -11,6 +11,7 @@ use crate::{
     case::cases,
     ensure, ensure_eq, eventually,
     polls::{Left, poll_n_then},
+    world::CALL,
 };
 
 cases! {
@@ -48,7 +49,7 @@ async fn forget<T>(polls: usize, future: impl Future<Output = T>) -> Outcome<Opt
 async fn slow(world: &World, op: Op, lease: Duration) -> Outcome<LockClient> {
     let store = world.faulty().await?;
     store.all(op, Fault::DelayAnswer(Duration::from_millis(4)));
-    Ok(world.over(store).lease(lease).build()?)
+    Ok(world.over(store).lease(lease).request_timeout(CALL).build()?)
 }
 
 /// Until when what a forgotten future of this lease left must be gone.
@@ -104,7 +105,7 @@ async fn forgotten_attempts(
 
 async fn a_forgotten_waiter_leaves_nothing_beyond_a_lease(world: World) -> Outcome {
     let lease = world.short();
-    let client = world.builder().await?.lease(lease).build()?;
+    let client = world.builder().await?.lease(lease).request_timeout(CALL).build()?;
     let other = world.client().await?;
     for polls in 1..4 {
         let name = format!("x{polls}");
