@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use etcd_client::{AlarmAction, AlarmType, StatusResponse};
+use futures_util::future::join_all;
 use lock_core::{BackendError, Finding, Usage};
 
 use crate::{error::Failure, store::Store};
@@ -14,9 +15,14 @@ const MEMBER_LIMIT: Duration = Duration::from_secs(2);
 pub(crate) async fn check(store: &Store, usage: &Usage) -> Result<Vec<Finding>, BackendError> {
     let mut told = Vec::new();
     let mut silent = Vec::new();
-    for (index, endpoint) in store.members.endpoints().iter().enumerate() {
+    let urls = store.members.endpoints();
+    let asked = urls.iter().enumerate().map(async |(index, endpoint)| {
         let asked = async { store.members.member(index).await?.status().await };
-        match tokio::time::timeout(MEMBER_LIMIT, asked).await {
+        (endpoint, tokio::time::timeout(MEMBER_LIMIT, asked).await)
+    });
+    // All at once: members that are silent must not use up the time of the whole check.
+    for (endpoint, answer) in join_all(asked).await {
+        match answer {
             Ok(Ok(status)) => told.push(status),
             _ => silent.push(endpoint.clone()),
         }

@@ -117,7 +117,7 @@ impl Backend for ZkBackend {
     async fn check(&self, usage: &Usage) -> Result<Vec<Finding>, BackendError> {
         let session = self.session().await?;
         let config = self.sessions.config();
-        check(&session, &config.hosts, config.session_timeout, config.credentials.is_some(), usage).await
+        check(&session, config, usage).await
     }
 
     async fn close(&self) {

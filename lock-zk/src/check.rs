@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, io, time::Duration};
 
+use futures_util::future::{join_all, join3};
 use lock_core::{BackendError, Finding, Usage};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -9,7 +10,7 @@ use tokio::{
 };
 use zookeeper_client::{AuthId, Error, Permission};
 
-use crate::{path, session::Session};
+use crate::{ZkConfig, path, session::Session};
 
 /// How long one server may take to tell of itself.
 const SERVER_LIMIT: Duration = Duration::from_secs(2);
@@ -17,26 +18,27 @@ const SERVER_LIMIT: Duration = Duration::from_secs(2);
 /// The most that is read of an answer.
 const MOST_BYTES: u64 = 64 << 10;
 
+/// Whether a server's port takes four-letter commands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Words {
+    /// Those that its `4lw.commands.whitelist` has.
+    Taken,
+    /// It speaks TLS and nothing else.
+    Refused,
+}
+
 /// One finding for each rule.
-pub(crate) async fn check(
-    session: &Session,
-    hosts: &str,
-    asked: Duration,
-    has_credentials: bool,
-    usage: &Usage,
-) -> Result<Vec<Finding>, BackendError> {
-    let mut servers = Vec::new();
-    for host in hosts.split(',') {
-        servers.push(Server::ask(host).await);
-    }
+pub(crate) async fn check(session: &Session, config: &ZkConfig, usage: &Usage) -> Result<Vec<Finding>, BackendError> {
+    // All at once: a server that is silent must not use up the time of the whole check.
+    let servers = join_all(config.hosts.split(',').map(|host| Server::ask(host, config.words()))).await;
     Ok(vec![
-        timeout(session.client.session_timeout(), asked, usage),
+        timeout(session.client.session_timeout(), config.session_timeout, usage),
         reachable(&servers),
         ensemble(&servers),
         read_only(&servers),
         bounds(&servers, usage),
         connections(&servers),
-        access(session, has_credentials).await?,
+        access(session, config.credentials.is_some()).await?,
     ])
 }
 
@@ -50,13 +52,16 @@ struct Server {
 }
 
 impl Server {
-    async fn ask(host: &str) -> Self {
+    async fn ask(host: &str, words: Words) -> Self {
         let address = if host.contains(':') { host.to_owned() } else { format!("{host}:2181") };
-        let srvr = four_letters(&address, "srvr").await;
-        let conf = four_letters(&address, "conf").await.unwrap_or_default();
-        let isro = four_letters(&address, "isro").await.unwrap_or_default();
+        if words == Words::Refused {
+            let reached = in_time(TcpStream::connect(&address)).await.is_ok();
+            return Server { address, reached, mode: None, is_read_only: false, settings: BTreeMap::new() };
+        }
+        let (srvr, conf, isro) =
+            join3(four_letters(&address, "srvr"), four_letters(&address, "conf"), four_letters(&address, "isro")).await;
         let reached = srvr.is_ok();
-        let srvr = srvr.unwrap_or_default();
+        let (srvr, conf, isro) = (srvr.unwrap_or_default(), conf.unwrap_or_default(), isro.unwrap_or_default());
         let mode = srvr.lines().find_map(|line| line.strip_prefix("Mode: ")).map(str::to_owned);
         let is_read_only = isro.trim() == "ro" || mode.as_deref() == Some("read-only");
         let settings = conf.lines().filter_map(|line| line.split_once('='));
@@ -77,6 +82,10 @@ async fn four_letters(address: &str, word: &str) -> io::Result<String> {
         stream.take(MOST_BYTES).read_to_end(&mut answer).await?;
         Ok(String::from_utf8_lossy(&answer).into_owned())
     };
+    in_time(asked).await
+}
+
+async fn in_time<T>(asked: impl Future<Output = io::Result<T>>) -> io::Result<T> {
     tokio::time::timeout(SERVER_LIMIT, asked).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
 }
 

@@ -4,6 +4,8 @@ use std::{fmt, time::Duration};
 
 use lock_core::{BackendError, BackendErrorKind};
 
+use crate::check::Words;
+
 /// The shortest session that is asked for. A server gives none below two of its ticks, which are rarely shorter.
 const SHORTEST_SESSION: Duration = Duration::from_millis(100);
 
@@ -120,6 +122,15 @@ impl ZkConfig {
             return "tcp+tls://";
         }
         ""
+    }
+
+    /// Whether the servers' ports take four-letter commands.
+    pub(crate) fn words(&self) -> Words {
+        #[cfg(feature = "tls")]
+        if self.tls.is_some() {
+            return Words::Refused;
+        }
+        Words::Taken
     }
 }
 

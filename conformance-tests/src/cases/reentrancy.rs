@@ -84,7 +84,7 @@ async fn other_owners_are_excluded(world: World) -> Outcome {
     // In the same task and on the same client.
     let tried = client.lock("x").owner(&theirs).try_acquire().await?;
     ensure!("L12.b", tried.is_none(), "another owner was let in");
-    let waited = client.lock("x").owner(&theirs).wait(Duration::from_millis(100)).acquire().await;
+    let waited = client.lock("x").owner(&theirs).wait(Duration::from_secs(1)).acquire().await;
     refused("L12.b", "another owner's acquire", waited, ErrorKind::TimedOut)?;
     ensure_eq!("L12.b", guard.hold_count(), 1, "the hold count after another owner's attempts");
     guard.release().await?;
@@ -221,7 +221,7 @@ async fn a_first_acquire_that_fails_lets_the_next_one_try(world: World) -> Outco
     let (client, owner) = (world.client().await?, Owner::new());
     let guard = taken("L12.g", &world.client().await?, "x").await?;
     let lock = client.lock("x").owner(&owner);
-    let first = tokio::spawn(lock.clone().wait(Duration::from_millis(150)).acquire());
+    let first = tokio::spawn(lock.clone().wait(Duration::from_secs(1)).acquire());
     tokio::time::sleep(Duration::from_millis(50)).await;
     let second = tokio::spawn(lock.clone().wait(Duration::from_secs(20)).acquire());
     refused("L9.b", "the first acquire", first.await?, ErrorKind::TimedOut)?;

@@ -1,6 +1,6 @@
 //! `check`: what is told of an ensemble, each warning provoked for real.
 
-use std::time::Duration;
+use std::{io, net::TcpListener, time::Duration};
 
 use conformance_tests::{Outcome, assert_warns, finding, free_address};
 use lock_core::{Backend as _, Finding, Level, LockClient, Namespace, Usage};
@@ -47,6 +47,22 @@ async fn a_server_that_does_not_answer_is_named() -> Outcome {
     let nobody = free_address()?.to_string();
     let config = ZkConfig::new(format!("{},{nobody}", zookeeper.hosts()));
     assert_warns(&findings(&config, Duration::from_secs(10)).await?, "servers", &nobody);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn servers_that_are_silent_are_named_in_time() -> Outcome {
+    let zookeeper = ZooKeeper::start()?;
+    let silent: Vec<_> = (0..3).map(|_| TcpListener::bind("127.0.0.1:0")).collect::<Result<_, _>>()?;
+    let hosts = silent.iter().map(|one| Ok(one.local_addr()?.to_string())).collect::<io::Result<Vec<_>>>()?;
+    // The one that serves comes first, so that the session is had at once.
+    let all =
+        ZkConfig::new(format!("{},{}", zookeeper.hosts(), hosts.join(","))).connect_timeout(Duration::from_secs(30));
+    let client = LockClient::builder(ZkBackend::connect(&all).await?).build()?;
+    let told = client.check().await?.findings;
+    for host in hosts {
+        assert_warns(&told, "servers", &host);
+    }
     Ok(())
 }
 

@@ -2,8 +2,8 @@
 
 use std::{net::SocketAddr, path::Path, process::Command, time::Duration};
 
-use conformance_tests::{PrivateServer, Recipe};
-use lock_core::{BackendErrorKind, LockClient};
+use conformance_tests::{PrivateServer, Recipe, finding};
+use lock_core::{BackendErrorKind, Level, LockClient};
 use lock_zk::{ZkBackend, ZkConfig, ZkTls};
 use tempfile::TempDir;
 
@@ -83,6 +83,10 @@ async fn a_lock_is_taken_by_tls_where_both_sides_trust_each_other_and_nowhere_el
     assert!(other.lock("x").try_acquire().await.expect("answered").is_none());
     guard.release().await.expect("held");
     other.lock("x").acquire().await.expect("free again").release().await.expect("held");
+
+    let told = holder.check().await.expect("a server of TLS takes no four-letter commands, and is not waited for");
+    assert_eq!(finding(&told.findings, "servers").level, Level::Good, "{told:?}");
+    assert!(told.findings.iter().all(|finding| finding.level < Level::Warning), "{told:?}");
 
     // Whom we do not trust, who does not trust us, and who speaks no TLS.
     for (what, config) in [
