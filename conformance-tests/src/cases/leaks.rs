@@ -97,9 +97,9 @@ async fn many_cycles_leave_the_client_as_it_was(world: World) -> Outcome {
     })
     .await?;
     // A renewal that was left behind would be sent about every third of a lease.
-    let guard = client.lock("x").lease(world.short()).acquire().await?;
+    let guard = client.lock("x").lease(world.renewed()).acquire().await?;
     let extends = store.count(Op::Extend);
-    tokio::time::sleep(world.short()).await;
+    tokio::time::sleep(world.renewed()).await;
     let claim = guard.claim_id();
     let strangers: Vec<_> = store
         .calls()
