@@ -211,8 +211,7 @@ fn put_back(shared: &Arc<Shared>, hold: &Arc<Hold>, due: Duration) {
         return;
     }
     drop(agenda);
-    hold.lose(LossReason::Closed);
-    observe::hold_ends(shared, hold, Ended::Closed);
+    shared.lose_by_close(hold);
     shared.end(&hold.fate);
 }
 
@@ -267,7 +266,9 @@ pub(crate) fn tell_loss(shared: &Arc<Shared>, hold: &Arc<Hold>, reason: LossReas
         let _entered = hold.span().entered();
         warn!(name = %hold.fate.claim.name, token = %hold.token, %reason, "lock lost");
     }
-    observe::hold_ends(shared, hold, Ended::lost(reason));
+    if !hold.is_over() {
+        observe::hold_ends(shared, hold, Ended::lost(reason));
+    }
     shared.end(&hold.fate);
 }
 

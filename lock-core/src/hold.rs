@@ -332,6 +332,11 @@ impl Hold {
         }
     }
 
+    /// Whether a release has begun: it tells the end, whatever a late answer says.
+    pub(crate) fn is_over(&self) -> bool {
+        self.state.lock().over
+    }
+
     /// Whether there is nothing to watch any more.
     pub(crate) fn is_done(&self) -> bool {
         let state = self.state.lock();

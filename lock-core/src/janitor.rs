@@ -131,17 +131,18 @@ impl Janitor {
 
     /// This claim must be released now.
     pub(crate) fn oblige(shared: &Shared, fate: &Arc<Fate>, now: Duration) {
-        shared.meter.clean_up_due();
         shared.janitor.book.lock().put(now, Chore { fate: Arc::clone(fate), tries: 0 });
         shared.janitor.wake.notify_one();
+        // Last: a recorder that panics must not cost the clean-up.
+        shared.meter.clean_up_due();
     }
 
     /// This claim was released once, but a late request may bring it back until it is released again.
     pub(crate) fn oblige_again(shared: &Shared, fate: &Arc<Fate>, now: Duration, until: Duration) {
-        shared.meter.clean_up_due();
         let chore = Chore { fate: Arc::clone(fate), tries: 1 };
         shared.janitor.book.lock().put(until.min(now.saturating_add(pause(0))), chore);
         shared.janitor.wake.notify_one();
+        shared.meter.clean_up_due();
     }
 
     /// Every acquisition under way is over.
@@ -300,10 +301,12 @@ impl Drop for Settle<'_> {
         book.under_way -= 1;
         if let Some((at, chore)) = self.next.take() {
             book.put(at, chore);
+            drop(book);
         } else {
+            drop(book);
+            // Not under the lock: a recorder may do anything, such as dropping a guard.
             self.shared.meter.clean_ups_over(1);
         }
-        drop(book);
         self.shared.janitor.wake.notify_one();
     }
 }

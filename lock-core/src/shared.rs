@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     Backend, Capabilities, Clock, Error, ErrorKind, FencingToken, HolderInfo, LossReason,
     engine::{self, Engine},
+    hold::Hold,
     janitor::{self, Janitor},
     line::Lines,
     meter::{Ended, Meter},
@@ -111,13 +112,21 @@ impl Shared {
         self.background_ended.load(Ordering::Acquire)
     }
 
+    /// The client is closed under this hold. One whose lease had run out before keeps that reason.
+    pub(crate) fn lose_by_close(&self, hold: &Hold) {
+        let earlier = hold.remaining(self.clock.now()).err();
+        hold.lose(LossReason::Closed);
+        if !hold.is_over() {
+            observe::hold_ends(self, hold, Ended::lost(earlier.unwrap_or(LossReason::Closed)));
+        }
+    }
+
     /// Refuses new work, tells every live guard that it is lost, and only then gives up the claims (L11).
     pub(crate) fn close(&self) {
         self.closed.cancel();
         let holds = self.engine.shut();
         for hold in &holds {
-            hold.lose(LossReason::Closed);
-            observe::hold_ends(self, hold, Ended::Closed);
+            self.lose_by_close(hold);
         }
         for hold in holds {
             self.end(&hold.fate);

@@ -151,6 +151,37 @@ async fn a_loss_is_counted_once_by_its_reason_and_the_hold_by_its_end() {
 }
 
 #[tokio::test]
+async fn a_renewal_that_comes_after_the_release_is_no_loss() {
+    let scrape = Scrape::install();
+    let faulty = Faulty::over(Arc::new(MemoryBackend::new()));
+    let ours = LockClient::builder(faulty.clone()).build().expect("a client");
+    faulty.next(Op::Extend, Fault::DelayRequest(Duration::from_millis(150)));
+    let guard = ours.lock("x").lease(Duration::from_millis(600)).acquire().await.expect("free");
+    let end = Instant::now() + LIMIT;
+    while faulty.count(Op::Extend) == 0 {
+        assert!(Instant::now() < end, "never renewed");
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    guard.release().await.expect("held");
+    scrape.becomes("leasehold_renewals_total", &[("outcome", "not_held")], 1.0).await;
+    scrape.assert("leasehold_hold_seconds_count", &[("end", "released")], 1.0);
+    scrape.assert("leasehold_losses_total", &[], 0.0);
+}
+
+#[tokio::test]
+async fn a_lease_that_ran_out_before_the_close_has_run_out() {
+    let scrape = Scrape::install();
+    let ours = client(&MemoryBackend::new());
+    let guard = ours.lock("x").lease(Duration::from_millis(60)).renew(Renew::Off).acquire().await.expect("free");
+    // Blocks on purpose: the engine must not have told it.
+    std::thread::sleep(Duration::from_millis(150));
+    assert!(!guard.is_held());
+    ours.close().await.expect("memory answers");
+    scrape.assert("leasehold_losses_total", &[("reason", "expired")], 1.0);
+    scrape.assert("leasehold_losses_total", &[], 1.0);
+}
+
+#[tokio::test]
 async fn guards_waiters_and_renewals_are_seen_while_they_last() {
     let scrape = Scrape::install();
     let store = MemoryBackend::new();
