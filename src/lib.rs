@@ -27,6 +27,10 @@
 //! [`connect`] lists the options that a URL takes; [`Config`] reads the same from TOML. A store that has no URL here is
 //! any [`Backend`], given to [`LockClient::builder`].
 
+#[cfg(feature = "macros")]
+#[doc(hidden)]
+#[path = "locked.rs"]
+pub mod __locked;
 #[cfg(feature = "blocking")]
 pub mod blocking;
 mod config;

@@ -2,9 +2,12 @@
 
 use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
-use syn::{FnArg, Ident, ItemFn, Pat, ReturnType, Signature, Type, parse_quote, spanned::Spanned as _};
+use syn::{AttrStyle, FnArg, Ident, ItemFn, Pat, Signature, parse_quote, spanned::Spanned as _};
 
-use crate::options::{Length, Options};
+use crate::{
+    answer::{answer, inferred},
+    options::{Length, Options},
+};
 
 /// The function, with its body under the lock.
 ///
@@ -32,20 +35,25 @@ pub(crate) fn expand(options: Options, function: &ItemFn) -> syn::Result<TokenSt
     // Names that the body cannot see, nor clash with.
     let hidden = |name, at: Span| Ident::new(name, at.resolved_at(Span::mixed_site()));
     let [owner_var, lock_var, guard_var] = ["owner", "lock", "guard"].map(|name| hidden(name, Span::mixed_site()));
-    // What does not fit the function's answer is reported there.
-    let [answer_var, error_var] = ["answer", "error"].map(|name| hidden(name, answer.span()));
+    // What does not fit the function's answer is reported there, as code that is not the user's own.
+    let at = answer.span().resolved_at(Span::mixed_site());
+    let [answer_var, error_var] = ["answer", "error"].map(|name| hidden(name, at));
     let shown = options.guard.as_ref().map(|guard| quote!(let #guard = &#guard_var;));
-    let went_well = quote_spanned!(answer.span()=> ::core::result::Result::is_ok(&#answer_var));
-    let failed = quote_spanned!(answer.span()=> ::core::result::Result::Err(#error_var)?);
+    let went_well = quote_spanned!(at=> #leasehold::__locked::Answer::went_well(&#answer_var));
+    let failed = quote_spanned!(at=> #leasehold::__locked::Answer::failed(#error_var));
+    let answer = inferred(answer);
     let statements = &block.stmts;
+    // Those that stand in the body are written where they may stand.
+    let (inner, outer): (Vec<_>, Vec<_>) = attrs.iter().partition(|attr| matches!(attr.style, AttrStyle::Inner(_)));
     Ok(quote! {
-        #(#attrs)*
+        #(#outer)*
         #vis #sig {
+            #(#inner)*
             let #owner_var = #owner;
             let #lock_var = (#client).lock(#name).owner(&#owner_var) #setters;
             let #guard_var = match #lock_var.acquire().await {
                 ::core::result::Result::Ok(#guard_var) => #guard_var,
-                ::core::result::Result::Err(#error_var) => #failed,
+                ::core::result::Result::Err(#error_var) => return #failed,
             };
             let #answer_var = {
                 #shown
@@ -54,14 +62,12 @@ pub(crate) fn expand(options: Options, function: &ItemFn) -> syn::Result<TokenSt
                     if let ::core::option::Option::Some(#answer_var) = ::core::option::Option::None::<#answer> {
                         return #answer_var;
                     }
-                    let #answer_var: #answer = { #(#statements)* };
-                    #[allow(unreachable_code)]
-                    #answer_var
+                    #(#statements)*
                 })).await
             };
             let #answer_var = match #answer_var {
                 ::core::result::Result::Ok(#answer_var) => #answer_var,
-                ::core::result::Result::Err(#error_var) => #failed,
+                ::core::result::Result::Err(#error_var) => return #failed,
             };
             match #guard_var.release().await {
                 ::core::result::Result::Err(#error_var)
@@ -87,17 +93,6 @@ fn setters(options: &Options) -> TokenStream {
         quote!(.label(#label))
     });
     lengths.chain(label).collect()
-}
-
-/// The type that the function answers.
-fn answer(sig: &Signature) -> syn::Result<&Type> {
-    const WANTED: &str = "the function must return a Result whose error has From<leasehold::Error>, which is what the lock \
-                          itself may fail with";
-    match &sig.output {
-        ReturnType::Default => Err(syn::Error::new(sig.ident.span(), WANTED)),
-        ReturnType::Type(_, answer) if matches!(**answer, Type::Path(_)) => Ok(answer),
-        ReturnType::Type(_, answer) => Err(syn::Error::new_spanned(answer, WANTED)),
-    }
 }
 
 /// The argument `client`, else the field of that name.

@@ -2,6 +2,7 @@
 //!
 //! Users have it as `leasehold::locked`, with the feature `macros`.
 
+mod answer;
 mod expand;
 mod options;
 mod template;

@@ -64,9 +64,17 @@ impl Length {
     }
 }
 
+/// Without the unseen parentheses around what a macro was given: its literals are literals here too.
+fn peeled(expression: Expr) -> Expr {
+    match expression {
+        Expr::Group(group) => peeled(*group.expr),
+        other => other,
+    }
+}
+
 impl Parse for Text {
     fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
-        match input.parse()? {
+        match peeled(input.parse()?) {
             Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Template::parse(&text).map(Text::Template),
             Expr::Lit(other) => Err(syn::Error::new_spanned(other, "expected a text in quotes, or an expression")),
             expression => Ok(Text::Computed(expression)),
@@ -76,7 +84,7 @@ impl Parse for Text {
 
 impl Parse for Length {
     fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
-        match input.parse()? {
+        match peeled(input.parse()?) {
             Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => {
                 humantime::parse_duration(&text.value()).map(Length::Known).map_err(|error| bad_duration(&text, &error))
             }
