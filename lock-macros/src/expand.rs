@@ -2,7 +2,7 @@
 
 use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
-use syn::{AttrStyle, FnArg, Ident, ItemFn, Pat, Signature, parse_quote, spanned::Spanned as _};
+use syn::{AttrStyle, FnArg, Ident, ItemFn, Lifetime, Pat, Signature, spanned::Spanned as _};
 
 use crate::{
     answer::{answer, inferred},
@@ -25,7 +25,12 @@ pub(crate) fn expand(options: Options, function: &ItemFn) -> syn::Result<TokenSt
         Some(client) => quote!(#client),
         None => default_client(sig)?,
     };
-    let leasehold = options.leasehold.clone().unwrap_or_else(|| parse_quote!(::leasehold));
+    // What does not fit the function's answer is reported there, as code that is not the user's own.
+    let at = answer.span().resolved_at(Span::mixed_site());
+    let leasehold = match &options.leasehold {
+        Some(path) => quote!(#path),
+        None => quote_spanned!(at=> ::leasehold),
+    };
     let name = options.name.tokens();
     let setters = setters(&options);
     let owner = match &options.owner {
@@ -33,14 +38,12 @@ pub(crate) fn expand(options: Options, function: &ItemFn) -> syn::Result<TokenSt
         None => quote!(#leasehold::Owner::current().unwrap_or_else(#leasehold::Owner::new)),
     };
     // Names that the body cannot see, nor clash with.
-    let hidden = |name, at: Span| Ident::new(name, at.resolved_at(Span::mixed_site()));
-    let [owner_var, lock_var, guard_var] = ["owner", "lock", "guard"].map(|name| hidden(name, Span::mixed_site()));
-    // What does not fit the function's answer is reported there, as code that is not the user's own.
-    let at = answer.span().resolved_at(Span::mixed_site());
-    let [answer_var, error_var] = ["answer", "error"].map(|name| hidden(name, at));
+    let [owner_var, lock_var, guard_var, error_var] =
+        ["owner", "lock", "guard", "error"].map(|name| Ident::new(name, Span::mixed_site()));
+    let [answer_var, ended_var] = ["answer", "ended"].map(|name| Ident::new(name, at));
+    let ended = Lifetime::new("'ended", Span::mixed_site());
     let shown = options.guard.as_ref().map(|guard| quote!(let #guard = &#guard_var;));
-    let went_well = quote_spanned!(at=> #leasehold::__locked::Answer::went_well(&#answer_var));
-    let failed = quote_spanned!(at=> #leasehold::__locked::Answer::failed(#error_var));
+    let told = quote_spanned!(at=> #leasehold::__locked::Answer::of(#ended_var));
     let answer = inferred(answer);
     let statements = &block.stmts;
     // Those that stand in the body are written where they may stand.
@@ -51,32 +54,29 @@ pub(crate) fn expand(options: Options, function: &ItemFn) -> syn::Result<TokenSt
             #(#inner)*
             let #owner_var = #owner;
             let #lock_var = (#client).lock(#name).owner(&#owner_var) #setters;
-            let #guard_var = match #lock_var.acquire().await {
-                ::core::result::Result::Ok(#guard_var) => #guard_var,
-                ::core::result::Result::Err(#error_var) => return #failed,
-            };
-            let #answer_var = {
-                #shown
-                #owner_var.scope(#guard_var.protect(async move {
-                    // Tells the compiler what the body answers, for its `?` and its `return`.
-                    if let ::core::option::Option::Some(#answer_var) = ::core::option::Option::None::<#answer> {
-                        return #answer_var;
+            let #ended_var = #ended: {
+                let #guard_var = match #lock_var.acquire().await {
+                    ::core::result::Result::Ok(#guard_var) => #guard_var,
+                    ::core::result::Result::Err(#error_var) => break #ended ::core::result::Result::Err(#error_var),
+                };
+                let #answer_var = {
+                    #shown
+                    #owner_var.scope(#guard_var.protect(async move {
+                        // Tells the compiler what the body answers, for its `?` and its `return`.
+                        if let ::core::option::Option::Some(#answer_var) = ::core::option::Option::None::<#answer> {
+                            return #answer_var;
+                        }
+                        #(#statements)*
+                    })).await
+                };
+                match #answer_var {
+                    ::core::result::Result::Ok(#answer_var) => {
+                        ::core::result::Result::Ok((#answer_var, #guard_var.release().await))
                     }
-                    #(#statements)*
-                })).await
-            };
-            let #answer_var = match #answer_var {
-                ::core::result::Result::Ok(#answer_var) => #answer_var,
-                ::core::result::Result::Err(#error_var) => return #failed,
-            };
-            match #guard_var.release().await {
-                ::core::result::Result::Err(#error_var)
-                    if #went_well && #error_var.kind() != #leasehold::ErrorKind::Unavailable =>
-                {
-                    #failed
+                    ::core::result::Result::Err(#error_var) => ::core::result::Result::Err(#error_var),
                 }
-                _ => #answer_var,
-            }
+            };
+            #told
         }
     })
 }

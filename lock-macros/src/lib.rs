@@ -75,7 +75,10 @@ use syn::{ItemFn, parse_macro_input};
 /// # Ok(()) }
 /// ```
 ///
-/// A task that the body spawns is not in that scope, as always.
+/// What the inner function asks for does not count then, save a longer lease. Whoever has neither an `owner` nor an
+/// ambient one gets a new owner for each call, and waits for every other call. Futures that one body runs side by side
+/// (`join!`) share its owner, so the lock does not keep them apart from each other. A task that the body spawns is not
+/// in that scope: awaited by the body, it waits for the body's lock, and the body for it.
 ///
 /// # Cancel safety
 ///
