@@ -80,8 +80,7 @@ async fn a_session_closed_from_outside_is_told_and_replaced() -> Outcome {
     let address = zookeeper.hosts().parse().expect("an address");
     tokio::task::spawn_blocking(move || close_session(address, session)).await??;
 
-    // The client library comes back first, which takes it some seconds on a busy machine; the next renewal would be later.
-    let reason = tokio::time::timeout(LONG / 4, guard.lost()).await.expect("told by push");
+    let reason = tokio::time::timeout(NOISE, guard.lost()).await.expect("told by push");
     assert_eq!(reason, LossReason::Gone);
     // The same client goes on in another session, and its waiter in the line anew.
     client.lock("x").wait(NOISE).acquire().await?.release().await?;
