@@ -171,8 +171,9 @@ async fn a_waiter_outlives_an_outage(world: World) -> Outcome {
         let waiter = in_line(&store, &client, "x", Some(Duration::from_secs(30))).await?;
         store.every(fault);
         guard.release().await?;
-        tokio::time::sleep(Duration::from_millis(1_200)).await;
-        ensure!("L9.e", !waiter.is_finished(), "{fault:?}: the waiter ended during an outage that its limit allows");
+        let waits = async || Ok(!waiter.is_finished());
+        stays("L9.e", Duration::from_millis(1_200), "the waiter outlives an outage that its limit allows", waits)
+            .await?;
         store.heal();
         // A call that was swallowed is given up after twice its timeout, and pauses have grown meanwhile.
         let bound = world.bounds().hand_over() + Duration::from_secs(5);
