@@ -13,6 +13,7 @@ use crate::{
     Attempt, BackendError, Busy, Error, ErrorKind, Grant, Intent, LockGuard, LockName, LossPush, Queue, Wakes,
     backoff::Backoff,
     call::{Answered, no_answer},
+    carry::RIDE,
     fate::{Fate, Seeking},
     hold::Hold,
     janitor::Janitor,
@@ -305,14 +306,18 @@ impl Acquisition<'_> {
         if let Some(place) = &self.place {
             place.asks(fate, now.saturating_add(request_timeout.saturating_mul(2)));
         }
-        let Some(answer) = self.shared.attempt(fate, request_timeout) else { return Ok(None) };
+        let Some(mut answer) = self.shared.attempt(fate, request_timeout) else { return Ok(None) };
         self.update_standing(|standing| standing.asked(now));
+        let no_answer = || Answered { sent_at: now, result: Err(no_answer()) };
+        // No timer and no watch over the client's end for a ride: they cost more than a fast store's answer.
+        if self.patience() > now.saturating_add(RIDE * 2)
+            && let Some(answered) = answer.ride().await
+        {
+            return Ok(Some(answered.unwrap_or_else(no_answer)));
+        }
         tokio::select! {
             biased;
-            answered = answer => {
-                let no_answer = |_| Answered { sent_at: now, result: Err(no_answer()) };
-                Ok(Some(answered.unwrap_or_else(no_answer)))
-            }
+            answered = answer => Ok(Some(answered.unwrap_or_else(no_answer))),
             () = self.shared.closed.cancelled() => Err(self.shared.closed_error()),
             () = self.sleep_until(Some(self.patience())) => Err(self.at_patience()),
         }

@@ -1,12 +1,22 @@
-//! Backend calls: each runs in a task of its own, so that it ends whatever becomes of its caller (L10).
+//! Backend calls: each comes to its end, whatever becomes of its caller (L10).
 
-use std::{future::Future, sync::Arc, time::Duration};
+use std::{
+    future::{Future, poll_fn},
+    pin::{Pin, pin},
+    sync::Arc,
+    task::Poll,
+    time::Duration,
+};
 
-use tokio::sync::oneshot;
+use tokio::{
+    sync::oneshot,
+    time::{Instant, Sleep, sleep_until},
+};
 use tracing::Instrument as _;
 
 use crate::{
     Attempt, Backend, BackendError, Extension, Intent, LockRecord, Release, Selector,
+    carry::{Carried, RIDE},
     fate::Fate,
     hold::Hold,
     janitor::{Abroad, Janitor},
@@ -30,17 +40,27 @@ pub(crate) fn no_answer() -> BackendError {
     BackendError::unavailable("the call ended without an answer; has the client's runtime been shut down?")
 }
 
+/// Who polls a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Polled {
+    /// A task, from the first poll on.
+    ByTask,
+    /// Its caller at first, and from the end of the ride a task, which polls it at once.
+    ByCaller,
+}
+
 impl Shared {
     /// Runs one call, and gives it up after twice the request timeout by dropping its future.
     async fn call<T>(
         &self,
         what: Called,
+        polled: Polled,
         request_timeout: Duration,
         call: impl Future<Output = Result<T, BackendError>>,
     ) -> Answered<T> {
         let sent_at = self.clock.now();
         let give_up_after = request_timeout.saturating_mul(2);
-        let result = tokio::time::timeout(give_up_after, call).await.unwrap_or_else(|_| {
+        let result = within(give_up_after, polled, call).await.unwrap_or_else(|| {
             Err(BackendError::unavailable(format!("the store did not answer within {give_up_after:?}")))
         });
         self.meter.called(what, Outcome::of(&result), || self.clock.now().saturating_sub(sent_at));
@@ -48,26 +68,29 @@ impl Shared {
     }
 
     /// Sends an attempt. None if the claim has ended: its id is never attempted again.
-    pub(crate) fn attempt(self: &Arc<Self>, fate: &Arc<Fate>, request_timeout: Duration) -> Option<Answer<Attempt>> {
+    pub(crate) fn attempt(
+        self: &Arc<Self>,
+        fate: &Arc<Fate>,
+        request_timeout: Duration,
+    ) -> Option<Carried<Answered<Attempt>>> {
         // Counted before the look at `closed`: a close that comes later waits for this call (L11).
         let abroad = Janitor::call_goes_abroad(self);
         if self.closed.is_cancelled() || !fate.begin_attempt() {
             return None;
         }
-        let (tx, rx) = oneshot::channel();
         let mut under_way =
             UnderWay { shared: Arc::clone(self), fate: Arc::clone(fate), ended: false, _abroad: abroad };
         let call = async move {
             let (shared, fate) = (Arc::clone(&under_way.shared), Arc::clone(&under_way.fate));
             fate.sent(shared.clock.now());
-            let answered = shared.call(Called::Attempt, request_timeout, shared.backend().attempt(&fate.claim)).await;
+            let attempt = shared.backend().attempt(&fate.claim);
+            let answered = shared.call(Called::Attempt, Polled::ByCaller, request_timeout, attempt).await;
             under_way.end(Some(&answered.result));
             // A caller that is gone has left the claim to its fate, which has just been counted.
-            let _ = tx.send(answered);
+            answered
         };
         // What the store's client tells belongs to the caller's trace.
-        self.runtime.spawn(call.in_current_span());
-        Some(rx)
+        Some(self.carrier.carry(call.in_current_span()))
     }
 
     /// Sends one extension. None once the hold is lost or over.
@@ -75,7 +98,8 @@ impl Shared {
         let fate = &hold.fate;
         let _under_way = Extending::begin(hold)?;
         fate.may_be_kept_until(self.clock.now().saturating_add(lease));
-        let answered = self.call(Called::Extend, hold.request_timeout, self.backend().extend(&fate.claim, lease)).await;
+        let extend = self.backend().extend(&fate.claim, lease);
+        let answered = self.call(Called::Extend, Polled::ByTask, hold.request_timeout, extend).await;
         if let Ok(Extension::Extended(kept)) = &answered.result {
             fate.may_be_kept_until(self.clock.now().saturating_add(*kept));
         }
@@ -83,8 +107,14 @@ impl Shared {
     }
 
     /// Sends one release.
-    pub(crate) async fn release(&self, fate: &Arc<Fate>, request_timeout: Duration) -> Answered<Release> {
-        let answered = self.call(Called::Release, request_timeout, self.backend().release(&fate.claim)).await;
+    pub(crate) async fn release(
+        &self,
+        fate: &Arc<Fate>,
+        polled: Polled,
+        request_timeout: Duration,
+    ) -> Answered<Release> {
+        let release = self.backend().release(&fate.claim);
+        let answered = self.call(Called::Release, polled, request_timeout, release).await;
         if let Ok(answer) = answered.result {
             self.after_release(fate, answer);
         }
@@ -109,11 +139,31 @@ impl Shared {
         let shared = Arc::clone(self);
         self.runtime.spawn(async move {
             let call = ask(Arc::clone(shared.backend()));
-            let answered = shared.call(Called::Ask, shared.request_timeout(), call).await;
+            let answered = shared.call(Called::Ask, Polled::ByTask, shared.request_timeout(), call).await;
             let _ = tx.send(answered);
         });
         rx
     }
+}
+
+/// What a future resolves to, or None if that takes longer than `limit`.
+///
+/// A timer costs more than the rest of the core's part of a fast call, so a ride has none: whatever takes longer than
+/// half a ride is polled once more at the ride's end, and gets its timer then.
+async fn within<T>(limit: Duration, polled: Polled, future: impl Future<Output = T>) -> Option<T> {
+    let begun = Instant::now();
+    let (mut future, mut timer) = (pin!(future), None::<Pin<Box<Sleep>>>);
+    let patient = if polled == Polled::ByCaller { RIDE / 2 } else { Duration::ZERO };
+    poll_fn(|cx| {
+        if let Poll::Ready(answer) = future.as_mut().poll(cx) {
+            return Poll::Ready(Some(answer));
+        }
+        if timer.is_none() && (patient.is_zero() || begun.elapsed() >= patient) {
+            timer = Some(Box::pin(sleep_until(begun + limit)));
+        }
+        timer.as_mut().map_or(Poll::Pending, |timer| timer.as_mut().poll(cx).map(|()| None))
+    })
+    .await
 }
 
 /// Counts an extension out also when its task panics or is dropped with its runtime.

@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc, time::Duration};
 use crate::{
     Backend, Capabilities, Claim, ClientBuilder, Error, ErrorKind, FencingToken, Holder, HolderInfo, Intent, Lock,
     LockKind, LockName, LockRecord, Release, Selector,
-    call::no_answer,
+    call::{Polled, no_answer},
     fate::Fate,
     shared::{Alive, Shared},
     timer::sleep_until,
@@ -169,7 +169,7 @@ impl LockClient {
         let request_timeout = shared.request_timeout();
         let call = shared.runtime.spawn({
             let shared = Arc::clone(&shared);
-            async move { shared.release(&fate, request_timeout).await }
+            async move { shared.release(&fate, Polled::ByTask, request_timeout).await }
         });
         let until = shared.clock.now().saturating_add(request_timeout);
         let result = tokio::select! {

@@ -15,6 +15,7 @@ use tracing::{debug, warn};
 
 use crate::{
     ClaimId, LeaseModel,
+    call::Polled,
     fate::{Duty, Fate},
     meter::CleanedUp,
     shared::Shared,
@@ -267,7 +268,7 @@ async fn clean_up(shared: &Arc<Shared>, chore: Chore) {
         Settle { shared, next: Some((shared.clock.now().saturating_add(pause(chore.tries)), chore.again())) };
     let fate = &chore.fate;
     let request_timeout = shared.options.request_timeout(fate.claim.lease);
-    let answered = shared.release(fate, request_timeout).await;
+    let answered = shared.release(fate, Polled::ByTask, request_timeout).await;
     shared.meter.cleaned_up(CleanedUp::of(&answered.result));
     // Whoever waits for this outcome to re-enter has waited long enough, whatever it was.
     shared.owners.vacate(fate);

@@ -27,6 +27,7 @@ mod backoff;
 mod builder;
 mod call;
 mod capabilities;
+mod carry;
 mod check;
 mod claim;
 mod client;

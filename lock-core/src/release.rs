@@ -2,12 +2,13 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tokio::sync::oneshot;
 use tracing::{Instrument as _, info_span};
 
 use crate::{
     BackendError, Error, ErrorKind, LeaseModel, LossReason, Release,
     backoff::Backoff,
+    call::Polled,
+    carry::RIDE,
     fate::Duty,
     guard::lost_error,
     hold::{Announced, Hold},
@@ -47,21 +48,24 @@ pub(crate) async fn release(alive: Arc<Alive>, hold: Arc<Hold>, announced: Annou
         return Err(lost_error(name.as_str(), reason));
     }
     let request_timeout = hold.request_timeout;
-    let (tx, rx) = oneshot::channel();
-    // In a task of its own: the release goes on wherever the caller stops (L10).
-    let task = (Janitor::call_goes_abroad(shared), Arc::clone(shared));
+    let parts = (Janitor::call_goes_abroad(shared), Arc::clone(shared));
     let call = async move {
-        let (_abroad, shared) = task;
-        carry_out(&shared, &hold, now, tx).await;
+        let (_abroad, shared) = parts;
+        carry_out(&shared, &hold, now).await
     };
     let span = info_span!("lock.release", lock.name = name.as_str(), lock.store = &*shared.capabilities.store);
-    shared.runtime.spawn(call.instrument(span));
-    let outcome = tokio::select! {
-        biased;
-        outcome = rx => outcome.unwrap_or(Err(Failure::Unconfirmed(None))),
-        () = sleep_until(shared, now.saturating_add(request_timeout)) => Err(Failure::Unconfirmed(None)),
+    // Carried: the release goes on wherever the caller stops (L10).
+    let mut carried = shared.carrier.carry(call.instrument(span));
+    let ridden = if request_timeout > RIDE * 2 { carried.ride().await } else { None };
+    let outcome = match ridden {
+        Some(outcome) => outcome,
+        None => tokio::select! {
+            biased;
+            outcome = carried => outcome,
+            () = sleep_until(shared, now.saturating_add(request_timeout)) => None,
+        },
     };
-    match outcome {
+    match outcome.unwrap_or(Err(Failure::Unconfirmed(None))) {
         Ok(()) => Ok(()),
         Err(Failure::Gone) => Err(lost_error(name.as_str(), LossReason::Gone)),
         Err(Failure::Unconfirmed(error)) => {
@@ -80,14 +84,14 @@ pub(crate) async fn release(alive: Arc<Alive>, hold: Arc<Hold>, announced: Annou
 }
 
 /// Sends the release until it is confirmed or the request timeout is over, then leaves the rest to the janitor.
-async fn carry_out(shared: &Arc<Shared>, hold: &Hold, started_at: Duration, tx: oneshot::Sender<Outcome>) {
+async fn carry_out(shared: &Arc<Shared>, hold: &Hold, started_at: Duration) -> Outcome {
     let fate = &hold.fate;
     let handover = Handover { shared, hold };
     let until = started_at.saturating_add(hold.request_timeout);
     let mut retry = Backoff::new(RETRY.0, RETRY.1);
     let mut first = true;
     let outcome = loop {
-        let answered = shared.release(fate, hold.request_timeout).await;
+        let answered = shared.release(fate, Polled::ByCaller, hold.request_timeout).await;
         let now = shared.clock.now();
         match answered.result {
             Ok(answer) => {
@@ -120,7 +124,7 @@ async fn carry_out(shared: &Arc<Shared>, hold: &Hold, started_at: Duration, tx: 
     observe::hold_ends(shared, hold, ended(&outcome));
     // Before the caller is told: whoever acquires next in this process must find the seat free.
     drop(handover);
-    let _ = tx.send(outcome);
+    outcome
 }
 
 /// Leaves what is not confirmed to the janitor, also when the task panics or its runtime ends.

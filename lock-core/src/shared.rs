@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Backend, Capabilities, Clock, Error, ErrorKind, FencingToken, HolderInfo, LossReason,
+    carry::Carrier,
     engine::{self, Engine},
     hold::Hold,
     janitor::{self, Janitor},
@@ -29,6 +30,7 @@ pub(crate) struct Shared {
     pub(crate) options: Options,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) runtime: Handle,
+    pub(crate) carrier: Carrier,
     pub(crate) holder: Arc<HolderInfo>,
     pub(crate) engine: Engine,
     pub(crate) janitor: Janitor,
@@ -62,6 +64,7 @@ impl Shared {
             owners: Owners::default(),
             closed: CancellationToken::new(),
             background_ended: AtomicBool::new(false),
+            carrier: Carrier::new(runtime.clone()),
             runtime: runtime.clone(),
         });
         runtime.spawn(engine::run(Arc::clone(&shared)));

@@ -3,12 +3,11 @@
 use std::fmt;
 
 #[cfg(not(leasehold_model))]
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
+use std::sync::{PoisonError, TryLockError};
 
 #[cfg(leasehold_model)]
 use shuttle::sync::{Mutex, MutexGuard};
-#[cfg(leasehold_model)]
-use std::sync::PoisonError;
 
 /// A [`Mutex`] whose lock cannot fail. Never held over an await.
 #[derive(Default)]
@@ -21,6 +20,15 @@ impl<T> Guarded<T> {
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// None while somebody has it.
+    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+        match self.0.try_lock() {
+            Ok(guard) => Some(guard),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 }
 
