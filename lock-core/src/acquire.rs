@@ -19,7 +19,7 @@ use crate::{
     janitor::Janitor,
     line::{Place, Standing},
     meter::Acquired,
-    observe::{Sighting, hold_span},
+    observe::{self, Sighting},
     owners::{Arrival, Entrance, Owners},
     reenter::reenter,
     request::{Request, Wishes},
@@ -197,12 +197,13 @@ impl Acquisition<'_> {
         let Some(fate) = seeking.take() else { return Ok(None) };
         let token = shared.user_token(grant.token);
         let now = shared.clock.now();
-        let span = hold_span(&self.request.caller, shared, &self.request.name, token.get());
-        let hold = Hold::new(self.request, fate, (sent_at, now), &grant, token, shared.capabilities.margin, span);
+        let hold = Hold::new(self.request, fate, (sent_at, now), &grant, token, shared.capabilities.margin);
         if hold.remaining(now).is_err() {
             shared.end(&hold.fate);
             return Ok(None);
         }
+        // Before the engine has it, which may find it lost at once.
+        observe::hold_begins(shared, &hold, &self.request.caller);
         let hints = (shared.capabilities.loss_push == LossPush::Prompt)
             .then(|| std::mem::replace(&mut grant.disturbed, Box::pin(futures_util::stream::empty())));
         if !shared.engine.admit(&hold, now, hints) {

@@ -59,11 +59,12 @@ impl Shared {
         call: impl Future<Output = Result<T, BackendError>>,
     ) -> Answered<T> {
         let sent_at = self.clock.now();
+        let mut timed = Timed { shared: self, what, sent_at, outcome: Outcome::Unknown };
         let give_up_after = request_timeout.saturating_mul(2);
         let result = within(give_up_after, polled, call).await.unwrap_or_else(|| {
             Err(BackendError::unavailable(format!("the store did not answer within {give_up_after:?}")))
         });
-        self.meter.called(what, Outcome::of(&result), || self.clock.now().saturating_sub(sent_at));
+        timed.outcome = Outcome::of(&result);
         Answered { sent_at, result }
     }
 
@@ -164,6 +165,21 @@ async fn within<T>(limit: Duration, polled: Polled, future: impl Future<Output =
         timer.as_mut().map_or(Poll::Pending, |timer| timer.as_mut().poll(cx).map(|()| None))
     })
     .await
+}
+
+/// Counts a call when it ends, also when it panics or is dropped with its runtime.
+struct Timed<'a> {
+    shared: &'a Shared,
+    what: Called,
+    sent_at: Duration,
+    outcome: Outcome,
+}
+
+impl Drop for Timed<'_> {
+    fn drop(&mut self) {
+        let took = || self.shared.clock.now().saturating_sub(self.sent_at);
+        self.shared.meter.called(self.what, self.outcome, took);
+    }
 }
 
 /// Counts an extension out also when its task panics or is dropped with its runtime.

@@ -12,7 +12,7 @@ use futures_util::{
     stream::{BoxStream, FuturesUnordered},
 };
 use tokio::sync::Notify;
-use tracing::{debug, trace, warn};
+use tracing::{debug, trace};
 
 use crate::{
     Extension, LossReason,
@@ -262,10 +262,6 @@ pub(crate) fn tell_loss(shared: &Arc<Shared>, hold: &Arc<Hold>, reason: LossReas
     hold.lose(reason);
     // Also when a look at the guard made the loss final before this: those who wait have not been told.
     hold.changed.notify_waiters();
-    if !hold.fate.has_ended() {
-        let _entered = hold.span().entered();
-        warn!(name = %hold.fate.claim.name, token = %hold.token, %reason, "lock lost");
-    }
     if !hold.is_over() {
         observe::hold_ends(shared, hold, Ended::lost(reason));
     }

@@ -172,10 +172,6 @@ impl Fate {
         let until = state.kept_until.max(state.unknown_until);
         if !state.trace || (per_claim && until <= now) { Duty::Done } else { Duty::Release { until } }
     }
-
-    pub(crate) fn has_ended(&self) -> bool {
-        self.state.lock().stage == Stage::Ended
-    }
 }
 
 /// Ends a seeking claim when its acquisition ends in any way but a guard.

@@ -11,7 +11,10 @@ use std::{
 use tokio::sync::Notify;
 use tracing::Span;
 
-use crate::{FencingToken, Grant, LossReason, Renew, deadline::Deadlines, fate::Fate, request::Request, sync::Guarded};
+use crate::{
+    FencingToken, Grant, LossReason, Renew, deadline::Deadlines, fate::Fate, meter::Open, request::Request,
+    sync::Guarded,
+};
 
 /// One hold: from the grant until its last guard is gone, or it is lost.
 #[derive(Debug)]
@@ -32,8 +35,17 @@ pub(crate) struct Hold {
     /// The longest that the engine may sleep without reading the clock again, so that a suspend is noticed (L8).
     pub(crate) nap: Duration,
     state: Guarded<State>,
-    /// The hold's place in its caller's trace, until the end is told.
-    span: Guarded<Option<Span>>,
+    /// How the hold is seen from outside, from its admission until the end is told.
+    seen: Guarded<Option<Seen>>,
+}
+
+/// How a hold is seen from outside.
+#[derive(Debug)]
+pub(crate) struct Seen {
+    /// Its place in its caller's trace.
+    pub(crate) span: Span,
+    /// Its place among those that are held now.
+    pub(crate) _open: Open,
 }
 
 #[derive(Debug)]
@@ -96,7 +108,6 @@ impl Hold {
         grant: &Grant,
         token: FencingToken,
         store_margin: Duration,
-        span: Span,
     ) -> Arc<Self> {
         let deadlines =
             Deadlines::new(sent_at, grant.lease, store_margin, request.renew == Renew::Auto, request.max_hold);
@@ -127,7 +138,7 @@ impl Hold {
             stay_until: request.min_hold.map(|min_hold| granted_at.saturating_add(min_hold)),
             nap: (request.lease / 10).min(LONGEST_NAP),
             state: Guarded::new(state),
-            span: Guarded::new(Some(span)),
+            seen: Guarded::new(None),
         })
     }
 
@@ -161,12 +172,17 @@ impl Hold {
 
     /// The span that what happens to this hold belongs to; none once the end is told.
     pub(crate) fn span(&self) -> Span {
-        self.span.lock().clone().unwrap_or_else(Span::none)
+        self.seen.lock().as_ref().map_or_else(Span::none, |seen| seen.span.clone())
     }
 
-    /// Takes the span, for whoever is the first to tell the end.
-    pub(crate) fn end_span(&self) -> Option<Span> {
-        self.span.lock().take()
+    /// From here on it is seen from outside.
+    pub(crate) fn show(&self, seen: Seen) {
+        *self.seen.lock() = Some(seen);
+    }
+
+    /// Hides it again, for whoever is the first to tell the end.
+    pub(crate) fn hide(&self) -> Option<Seen> {
+        self.seen.lock().take()
     }
 
     /// Another guard of the same owner. False once the last guard has gone.

@@ -50,7 +50,7 @@ fn hold_for(fate: Arc<Fate>, min_hold: Option<Duration>) -> Arc<Hold> {
         request_timeout: LEASE / 3,
     };
     let token = FencingToken::new(1);
-    Hold::new(&request, fate, (NOW, NOW), &Grant::new(token, LEASE), token, Duration::ZERO, tracing::Span::none())
+    Hold::new(&request, fate, (NOW, NOW), &Grant::new(token, LEASE), token, Duration::ZERO)
 }
 
 fn granted() -> Result<Attempt, BackendError> {

@@ -2,11 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tracing::{Span, field, info_span};
+use tracing::{Span, debug, field, info_span, warn};
 
 use crate::{
     Error, LockGuard, LockName,
-    hold::Hold,
+    hold::{Hold, Seen},
     meter::{Acquired, Ended, Labels as _},
     shared::Shared,
 };
@@ -67,24 +67,33 @@ impl Drop for Sighting {
     }
 }
 
-/// The span of a hold: it lasts from the grant to the end, beside the acquisition's in the caller's trace, so that a
-/// trace shows what was done under the lock.
-pub(crate) fn hold_span(caller: &Span, shared: &Shared, name: &LockName, token: u64) -> Span {
-    info_span!(
+/// A hold begins: a span that lasts to its end, beside the acquisition's in the caller's trace, so that a trace shows
+/// what was done under the lock.
+pub(crate) fn hold_begins(shared: &Shared, hold: &Hold, caller: &Span) {
+    let span = info_span!(
         parent: caller,
         "lock.hold",
-        lock.name = name.as_str(),
+        lock.name = hold.fate.claim.name.as_str(),
         lock.namespace = shared.options.namespace.as_str(),
         lock.store = &*shared.capabilities.store,
-        lock.token = token,
+        lock.token = hold.token.get(),
         lock.end = field::Empty,
-    )
+    );
+    hold.show(Seen { span, _open: shared.meter.hold_begins(hold.id) });
 }
 
 /// A hold has ended. Only the first end that is told counts: a lost hold is released later, for one.
 pub(crate) fn hold_ends(shared: &Shared, hold: &Hold, how: Ended) {
-    let Some(span) = hold.end_span() else { return };
+    let Some(Seen { span, .. }) = hold.hide() else { return };
     span.record("lock.end", how.label());
+    let (name, token) = (&hold.fate.claim.name, hold.token);
+    match how {
+        Ended::Expired | Ended::Gone | Ended::MaxHold => {
+            span.in_scope(|| warn!(%name, %token, reason = how.label(), "lock lost"));
+        }
+        Ended::Closed => span.in_scope(|| debug!(%name, %token, "lock lost with its client, which was closed")),
+        _ => {}
+    }
     let held = || shared.clock.now().saturating_sub(hold.granted_at);
-    shared.meter.hold_ends(hold.fate.claim.name.as_str(), how, held);
+    shared.meter.hold_ends(name.as_str(), how, held);
 }

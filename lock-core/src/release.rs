@@ -135,6 +135,8 @@ struct Handover<'a> {
 
 impl Drop for Handover<'_> {
     fn drop(&mut self) {
+        // Nothing to tell where the outcome has been told.
+        observe::hold_ends(self.shared, self.hold, Ended::Unconfirmed);
         self.shared.end(&self.hold.fate);
         self.shared.owners.vacate(&self.hold.fate);
     }

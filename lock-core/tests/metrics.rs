@@ -2,7 +2,7 @@
 
 use std::{
     sync::Arc,
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 use conformance_tests::{Fault, Faulty, Op};
@@ -238,4 +238,44 @@ async fn no_name_is_told_unless_it_is_asked_for() {
     let by_name = LockClient::builder(store).metric_group(MetricGroup::Name).build().expect("a client");
     by_name.lock("order:1001").acquire().await.expect("free").release().await.expect("held");
     scrape.assert("leasehold_acquisitions_total", &[("group", "order:1001"), ("outcome", "granted")], 1.0);
+}
+
+#[tokio::test]
+async fn the_oldest_hold_of_all_clients_is_told_while_it_lasts() {
+    let scrape = Scrape::install();
+    let store = MemoryBackend::new();
+    let of = || LockClient::builder(store.clone()).namespace("aged").build().expect("a client");
+    let (ours, theirs) = (of(), of());
+    let oldest = || scrape.read("leasehold_oldest_hold_timestamp_seconds", &[("namespace", "aged")]);
+    let now = || SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs_f64();
+    assert_eq!(oldest(), Some(0.0), "nothing is held");
+    let began = now();
+    let first = ours.lock("a").acquire().await.expect("free");
+    let since = oldest().expect("a series");
+    assert!((began - 0.001..=now()).contains(&since), "{since} is not {began}");
+    tokio::time::sleep(Duration::from_millis(5)).await;
+    let second = theirs.lock("b").acquire().await.expect("free");
+    assert_eq!(oldest(), Some(since), "the first is older");
+    first.release().await.expect("held");
+    let next = oldest().expect("a series");
+    assert!(next > since && next <= now(), "{next} is not the second's, which came after {since}");
+    theirs.break_lock("b", None).await.expect("answered");
+    second.lost().await;
+    assert_eq!(oldest(), Some(0.0), "a lost lock is not held");
+    let forgotten = ours.lock("c").acquire().await.expect("free");
+    std::mem::forget(forgotten);
+    assert!(oldest() > Some(next), "a guard that is forgotten shows");
+}
+
+#[tokio::test]
+async fn a_call_that_panics_is_counted_and_so_is_its_hold() {
+    let scrape = Scrape::install();
+    let faulty = Faulty::over(Arc::new(MemoryBackend::new()));
+    let ours = LockClient::builder(faulty.clone()).namespace("panics").build().expect("a client");
+    let guard = ours.lock("x").acquire().await.expect("free");
+    faulty.next(Op::Release, Fault::Panic);
+    assert_eq!(guard.release().await.expect_err("no answer").kind(), ErrorKind::Unavailable);
+    scrape.assert("leasehold_call_seconds_count", &[("call", "release"), ("outcome", "unknown")], 1.0);
+    scrape.becomes("leasehold_hold_seconds_count", &[("namespace", "panics"), ("end", "unconfirmed")], 1.0).await;
+    scrape.becomes("leasehold_pending_cleanups", &[("namespace", "panics")], 0.0).await;
 }

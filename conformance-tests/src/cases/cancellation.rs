@@ -7,7 +7,7 @@ use lock_core::{ErrorKind, LockClient, LockGuard};
 use super::{refused, taken};
 use crate::{
     Fate, Fault, Faulty, Left, Op, Outcome, Stop, World, bounds::NOISE, case::cases, ensure, ensure_eq, eventually,
-    polls::poll_n_then, within,
+    polls::poll_n_then, within, world::CALL,
 };
 
 cases! {
@@ -22,16 +22,19 @@ cases! {
     an_eaten_answer_leaves_no_orphan: "L10.d" "L13.a";
     an_answer_that_never_comes_leaves_no_orphan: "L10.d";
     a_request_that_arrives_after_its_sender_gave_up_leaves_nothing: "L10.d";
+    a_backend_that_panics_leaves_no_orphan: "L10.d" "L5.a" "L7.a";
 }
 
 /// More polls than any of these futures needs: who is not done by then never will be.
 const MOST_POLLS: usize = 100;
 
 /// How a call travels; each way has more points at which its caller can leave.
-const ROADS: [Option<Fault>; 4] = [
+const ROADS: [Option<Fault>; 5] = [
     None,
     Some(Fault::DelayRequest(Duration::from_millis(4))),
     Some(Fault::DelayAnswer(Duration::from_millis(4))),
+    // Longer than a call stays with its caller.
+    Some(Fault::DelayAnswer(Duration::from_millis(30))),
     Some(Fault::EatAnswer),
 ];
 
@@ -266,4 +269,27 @@ async fn a_request_that_arrives_after_its_sender_gave_up_leaves_nothing(world: W
     }
     // Longer than a lease after the last send, nothing may come any more.
     world.gone("L10.d", "x", NOISE).await
+}
+
+async fn a_backend_that_panics_leaves_no_orphan(world: World) -> Outcome {
+    let store = world.faulty().await?;
+    let lease = world.renewed();
+    let client = world.over(store.clone()).request_timeout(CALL).build()?;
+    store.next(Op::Attempt, Fault::Panic);
+    refused("L10.d", "a try that panics", client.lock("x").try_acquire().await, ErrorKind::Unavailable)?;
+    world.gone("L10.d", "x", world.bounds().prompt()).await?;
+
+    store.next(Op::Attempt, Fault::Panic);
+    let guard = client.lock("x").lease(lease).wait(CALL).acquire().await?;
+    ensure!("L10.d", store.count(Op::Attempt) >= 3, "a waiter does not ask again after a panic");
+    store.next(Op::Extend, Fault::Panic);
+    eventually("L7.a", lease * 2, "a renewal follows one that panicked", async || Ok(store.count(Op::Extend) >= 2))
+        .await?;
+    ensure!("L7.a", guard.is_held(), "a renewal that panicked ended the hold");
+
+    store.next(Op::Release, Fault::Panic);
+    refused("L5.a", "a release that panics", guard.release().await, ErrorKind::Unavailable)?;
+    world.gone("L10.d", "x", world.bounds().prompt()).await?;
+    taken("L10.d", &client, "x").await?.release().await?;
+    eventually("L10.d", NOISE, "no call is under way", async || Ok(store.in_flight() == 0)).await
 }

@@ -134,7 +134,7 @@ async fn a_stopped_holder_knows_it_at_its_first_look(world: World) -> Outcome {
 async fn a_client_works_again_after_an_outage(world: World) -> Outcome {
     let lease = world.bounds().granted(Duration::from_secs(4));
     let store = world.faulty().await?;
-    let client = world.over(store.clone()).lease(lease).request_timeout(Duration::from_millis(500)).build()?;
+    let client = world.over(store.clone()).lease(lease).request_timeout(Duration::from_secs(1)).build()?;
     for fault in [Fault::Refuse, Fault::Swallow, Fault::EatAnswer, Fault::SwallowAnswer] {
         let kept = taken("L18.c", &client, "kept").await?;
         store.every(fault);
@@ -258,7 +258,7 @@ async fn a_request_in_a_stopped_servers_buffer_leaves_nothing(world: World) -> O
     let world = world.private().await?;
     let server = world.server()?;
     let lease = world.bounds().granted(Duration::from_secs(4));
-    let client = world.builder().await?.lease(lease).request_timeout(Duration::from_millis(500)).build()?;
+    let client = world.builder().await?.lease(lease).request_timeout(Duration::from_secs(1)).build()?;
     client.lock("x").acquire().await?.release().await?;
     server.pause()?;
     let tried = client.lock("x").try_acquire().await;

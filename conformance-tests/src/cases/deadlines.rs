@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use lock_core::{ErrorKind, LeaseModel, LockGuard, LossReason, ManualClock, Renew, SystemClock};
 
 use super::{refused, stays};
-use crate::{Fault, Op, Outcome, World, bounds::NOISE, case::cases, ensure, ensure_eq, within};
+use crate::{Fault, Op, Outcome, World, bounds::NOISE, case::cases, ensure, ensure_eq, within, world::CALL};
 
 cases! {
     an_answer_that_took_most_of_the_lease_counts_from_its_sending: "L3.a";
@@ -96,7 +96,7 @@ async fn no_hold_outlives_the_record_when_answers_are_slow(world: World) -> Outc
 async fn no_hold_outlives_the_record_when_renewals_fail(world: World) -> Outcome {
     let lease = world.renewed();
     let store = world.faulty().await?;
-    let client = world.over(store.clone()).build()?;
+    let client = world.over(store.clone()).request_timeout(CALL).build()?;
     let guard = client.lock("x").lease(lease).acquire().await?;
     stays("L7.a", lease * 2, "held while it is renewed", async || Ok(guard.is_held())).await?;
     store.all(Op::Extend, Fault::Refuse);
@@ -157,7 +157,7 @@ async fn a_suspend_ends_the_hold_at_the_first_look(world: World) -> Outcome {
 async fn only_an_explicit_extend_moves_the_end_without_renewal(world: World) -> Outcome {
     let lease = world.short();
     let store = world.faulty().await?;
-    let client = world.over(store.clone()).build()?;
+    let client = world.over(store.clone()).request_timeout(CALL).build()?;
     let guard = client.lock("x").lease(lease).renew(Renew::Off).acquire().await?;
     let asked = Instant::now();
     guard.extend(lease * 2).await?;
@@ -204,7 +204,7 @@ async fn max_hold_ends_the_hold(world: World) -> Outcome {
 
 async fn an_extend_beyond_max_hold_is_refused(world: World) -> Outcome {
     let store = world.faulty().await?;
-    let client = world.over(store.clone()).build()?;
+    let client = world.over(store.clone()).request_timeout(CALL).build()?;
     let max_hold = Duration::from_secs(20);
     let guard = client.lock("x").max_hold(max_hold).acquire().await?;
     let before = store.count(Op::Extend);

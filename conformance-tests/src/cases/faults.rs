@@ -36,6 +36,7 @@ fn weather(rng: &mut Rng, lease: Duration) -> Option<Fault> {
         5 => Some(Fault::SwallowAnswer),
         6 => Some(Fault::Mute),
         7 => Some(Fault::Nervous),
+        8 => Some(Fault::Panic),
         _ => None,
     }
 }

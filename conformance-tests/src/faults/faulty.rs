@@ -17,6 +17,8 @@ use lock_core::{
 };
 use tokio::sync::watch;
 
+use crate::Deliberate;
+
 /// One of the calls that core makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
@@ -53,6 +55,8 @@ pub enum Fault {
     /// The request waits in a stopped server's buffer: it is applied when the faults are healed, whatever has become
     /// of who sent it. Nothing ever comes back.
     Buffer,
+    /// The store acts, and the backend panics over its answer.
+    Panic,
     /// The answer comes, but the notifications that it promises never do.
     Mute,
     /// The answer comes, and its notifications come again and again without a cause.
@@ -178,6 +182,10 @@ impl Faulty {
             Some(Fault::EatAnswer) => {
                 answer.await?;
                 Err(BackendError::unavailable("connection broken before the answer, as the test wants it"))
+            }
+            Some(Fault::Panic) => {
+                answer.await?;
+                std::panic::panic_any(Deliberate)
             }
             Some(Fault::DelayRequest(delay)) => {
                 tokio::time::sleep(delay).await;

@@ -2,15 +2,19 @@
 
 mod labels;
 #[cfg(feature = "metrics")]
+mod oldest;
+#[cfg(feature = "metrics")]
 mod recorded;
 #[cfg(not(feature = "metrics"))]
 mod silent;
 
 pub(crate) use labels::{Acquired, Called, CleanedUp, Ended, Labels, Outcome, Renewed};
 #[cfg(feature = "metrics")]
+pub(crate) use oldest::Open;
+#[cfg(feature = "metrics")]
 pub(crate) use recorded::Meter;
 #[cfg(not(feature = "metrics"))]
-pub(crate) use silent::Meter;
+pub(crate) use silent::{Meter, Open};
 
 /// Whether what is counted of locks is told apart by their names.
 ///

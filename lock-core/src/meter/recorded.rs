@@ -1,10 +1,14 @@
 //! The meter of a build with the feature `metrics`: it counts through the recorder that the program has installed.
 
-use std::{borrow::Cow, fmt, time::Duration};
+use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
 
 use metrics::{Counter, Gauge, Histogram, Label, Unit};
 
-use super::{Acquired, Called, CleanedUp, Ended, MetricGroup, Outcome, Renewed, labels::Labels};
+use super::{
+    Acquired, Called, CleanedUp, Ended, MetricGroup, Outcome, Renewed,
+    labels::Labels,
+    oldest::{Oldest, Open},
+};
 use crate::options::Options;
 
 /// What one client counts. Its instruments are looked up once, when the client is made; only where locks are told apart
@@ -21,6 +25,7 @@ pub(crate) struct Meter {
     waiters: Gauge,
     guards: Gauge,
     pending: Gauge,
+    oldest: Arc<Oldest>,
 }
 
 impl Meter {
@@ -48,7 +53,8 @@ impl Meter {
                 .collect(),
             waiters: Gauge::made("leasehold_waiters", common.clone()),
             guards: Gauge::made("leasehold_open_guards", common.clone()),
-            pending: Gauge::made("leasehold_pending_cleanups", common),
+            pending: Gauge::made("leasehold_pending_cleanups", common.clone()),
+            oldest: Oldest::new(store, namespace, Gauge::made("leasehold_oldest_hold_timestamp_seconds", common)),
         }
     }
 
@@ -69,6 +75,11 @@ impl Meter {
 
     pub(crate) fn guard_closes(&self) {
         self.guards.decrement(1.0);
+    }
+
+    /// A hold begins, and lasts until what this returns is dropped.
+    pub(crate) fn hold_begins(&self, id: u64) -> Open {
+        self.oldest.opens(id)
     }
 
     pub(crate) fn hold_ends(&self, name: &str, how: Ended, held: impl FnOnce() -> Duration) {
@@ -187,5 +198,10 @@ fn describe() {
     metrics::describe_histogram!("leasehold_call_seconds", Unit::Seconds, "Calls to the store, by kind and outcome.");
     metrics::describe_gauge!("leasehold_waiters", Unit::Count, "Acquisitions under way.");
     metrics::describe_gauge!("leasehold_open_guards", Unit::Count, "Guards that are neither released nor dropped.");
+    metrics::describe_gauge!(
+        "leasehold_oldest_hold_timestamp_seconds",
+        Unit::Seconds,
+        "When the oldest lock that is held now was granted, since 1970; 0 while none is held."
+    );
     metrics::describe_gauge!("leasehold_pending_cleanups", Unit::Count, "Claims that wait to be removed.");
 }
