@@ -37,7 +37,7 @@ pub(crate) type Answer<T> = oneshot::Receiver<Answered<T>>;
 
 /// What to say when a call's task ended without an answer: it panicked, or its runtime has ended.
 pub(crate) fn no_answer() -> BackendError {
-    BackendError::unavailable("the call ended without an answer; has the client's runtime been shut down?")
+    BackendError::unavailable("the call ended without an answer: it panicked, or the client's runtime has ended")
 }
 
 /// Who polls a call.
