@@ -24,6 +24,16 @@
 //! | `postgres://USER:PASSWORD@HOST/DATABASE` | a table of a PostgreSQL server | `postgres` |
 //! | `mysql://USER:PASSWORD@HOST/DATABASE` | a table of a MySQL or MariaDB server | `mysql` |
 //!
+//! | more features | what they add |
+//! |---|---|
+//! | `full` | every store |
+//! | `macros` | the attribute `locked`, for async functions whose body runs under a lock |
+//! | `blocking` | the module `blocking`: the same API for threads without a runtime |
+//! | `metrics` | counters and histograms for the recorder of the crate `metrics` that the program installs, `MetricGroup` and `ClientBuilder::metric_group` |
+//!
+//! Each of the stores' features but `memory` has its types as well, such as `RedisBackend` and `RedisConfig`, for a
+//! [`LockClient::builder`] without a URL.
+//!
 //! [`connect`] lists the options that a URL takes; [`Config`] reads the same from TOML. A store that has no URL here is
 //! any [`Backend`], given to [`LockClient::builder`].
 
@@ -92,6 +102,13 @@ mod guide {
     struct WebService;
     #[doc = include_str!("../docs/guide/without-a-lock.md")]
     struct WithoutALock;
+    #[cfg(feature = "macros")]
+    #[doc = include_str!("../docs/guide/locked.md")]
+    struct Locked;
+    /// It installs the exporter, which is a dependency of the tests.
+    #[cfg(feature = "metrics")]
+    #[doc = include_str!("../docs/guide/metrics.md")]
+    struct Metrics;
     /// It opens a file of SQLite.
     #[cfg(feature = "sqlite")]
     #[doc = include_str!("../docs/guide/swapping.md")]

@@ -1,6 +1,9 @@
 //! `leasehold ls`: the locks that are held or waited for.
 
-use std::time::{Duration, SystemTime};
+use std::{
+    io::{self, IsTerminal as _},
+    time::{Duration, SystemTime},
+};
 
 use leasehold::{LockRecord, Selector};
 
@@ -10,6 +13,7 @@ use crate::{
     exit::{Exit, Failure},
     out, session,
     table::{self, table},
+    voice,
     words::{age, printable, roughly},
 };
 
@@ -25,6 +29,9 @@ pub(crate) fn ls(store: &StoreArgs, args: &LsArgs) -> Result<Exit, Failure> {
         out::write_json(&records.iter().map(LockJson::of).collect::<Vec<_>>())?;
     } else if !records.is_empty() {
         out::write(&listing(&records, now))?;
+    } else if io::stdout().is_terminal() {
+        // A wrong file or namespace looks just like this; a script reads nothing as nothing.
+        voice::write_line("no locks; if there should be some, look at --store and --namespace");
     }
     Ok(Exit::Done)
 }

@@ -58,20 +58,29 @@ impl File {
             Failure::config(format!("{}, line {line}: {}", path.display(), error.message()))
         })?;
         let mut file = File { path: path.to_owned(), trust, lock: None, stores: Table::new() };
+        let (mut ours, mut other_table) = (false, None);
         for (key, value) in table {
+            ours |= matches!(key.as_str(), "lock" | "stores");
             match (key.as_str(), value) {
                 ("lock", Value::Table(lock)) => file.lock = Some(lock),
                 ("stores", Value::Table(stores)) => file.stores = stores,
                 ("lock", _) => return Err(file.wrong("`lock` must be a table: write [lock]")),
                 ("stores", _) => return Err(file.wrong("`stores` must hold tables: write [stores.NAME]")),
-                (other, _) => {
-                    let meant = nearest(other, ["lock", "stores"]).map(|meant| format!("did you mean [{meant}]? "));
-                    let meant = meant.unwrap_or_default();
-                    return Err(
-                        file.wrong(&format!("unknown key `{other}`; {meant}known are [lock] and [stores.NAME]"))
-                    );
+                (other, value) => {
+                    let meant = nearest(other, ["lock", "stores"]);
+                    // The file may be a service's own, of which other tables are none of our business.
+                    if meant.is_none() && value.is_table() {
+                        other_table = Some(key);
+                        continue;
+                    }
+                    let meant = meant.map(|meant| format!("did you mean [{meant}]? ")).unwrap_or_default();
+                    let known = "known are [lock] and [stores.NAME], and tables of others are let be";
+                    return Err(file.wrong(&format!("unknown key `{other}`; {meant}{known}")));
                 }
             }
+        }
+        if let (false, Some(other)) = (ours, other_table) {
+            return Err(file.wrong(&format!("it has [{other}], but neither [lock] nor [stores.NAME]")));
         }
         Ok(file)
     }
@@ -176,6 +185,15 @@ mod tests {
         }
         let file = parse("[stores]\na = 1\n").expect("a file");
         assert!(file.named_store("a").is_err());
+    }
+
+    #[test]
+    fn a_services_own_file_does() {
+        let text = "[http]\nport = 8080\n[lock]\nstore = 'memory:'\n";
+        assert!(parse(text).expect("a file").default_store().expect("[lock]").is_ok());
+        let failure = parse("[http]\nport = 8080\n").expect_err("no store");
+        assert!(failure.message.contains("[http]") && failure.message.contains("neither [lock]"), "{failure}");
+        assert!(parse("store = 'memory:'\n").expect_err("no table").message.contains("`store`"));
     }
 
     #[test]
