@@ -18,7 +18,8 @@ use crate::{Attempt, BackendError, Capabilities, Claim, Extension, Finding, Lock
 /// **What core promises to a backend.** Every future is polled and dropped with the client's tokio runtime entered. A
 /// call once begun is driven to its end, whatever its caller does; after twice the request timeout it is given up by
 /// dropping its future, and the backend must then discard the connection that it ran on. Attempts under one claim id
-/// never run at the same time. So a backend need not be cancel-safe beyond that one drop.
+/// never run at the same time. So a backend need not be cancel-safe beyond that one drop. A call may be polled by the
+/// task of its caller at first, which may stop polling; within 20 ms it is then polled by a task of the client's.
 ///
 /// **What core expects.** No transaction stays open across an await. No call waits for another claim. An answer is
 /// never guessed: what may or may not have been applied is an error of kind `Unavailable`.
