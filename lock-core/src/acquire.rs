@@ -79,13 +79,17 @@ async fn attain(alive: &Arc<Alive>, request: &Request, mode: Mode) -> Result<Opt
         standing: Standing::default(),
         held_by: None,
     };
-    let Some(seat) = acquisition.seat().await? else { return acquisition.busy() };
+    let seat = if request.owner.is_none() { Some(Seat::Free) } else { Box::pin(acquisition.seat()).await? };
+    let Some(seat) = seat else { return acquisition.busy() };
     let arrival = match seat {
         Seat::Free => None,
         Seat::First(arrival) => Some(arrival),
         Seat::Again(hold) => {
             let guard = LockGuard::new(Arc::clone(alive), hold);
-            return reenter(guard, request.lease, limit).await.map(|guard| Some((guard, Acquired::Reentered)));
+            // In a box, as is all that most acquisitions do not come to: it keeps the future of every one small.
+            return Box::pin(reenter(guard, request.lease, limit))
+                .await
+                .map(|guard| Some((guard, Acquired::Reentered)));
         }
     };
     let hold = match acquisition.seek().await? {

@@ -139,7 +139,7 @@ impl Shared {
         let (tx, rx) = oneshot::channel();
         let shared = Arc::clone(self);
         self.runtime.spawn(async move {
-            let call = ask(Arc::clone(shared.backend()));
+            let call = ask(Arc::clone(shared.shared_backend()));
             let answered = shared.call(Called::Ask, Polled::ByTask, shared.request_timeout(), call).await;
             let _ = tx.send(answered);
         });

@@ -98,10 +98,12 @@ impl Lock {
     /// May be dropped or forgotten at any time: the place in the line is given up, and a claim that the store may have
     /// taken is removed in the background (L10).
     pub fn acquire(&self) -> impl Future<Output = Result<LockGuard, Error>> + Send + 'static + use<> {
-        let future = acquire(Arc::clone(&self.alive), self.name.clone(), self.wishes.clone(), Mode::Wait);
+        let (alive, name, wishes) = (Arc::clone(&self.alive), self.name.clone(), self.wishes.clone());
+        // Made where it is awaited: it is large, and need not be moved.
         async move {
+            let granted = acquire(alive, name, wishes, Mode::Wait).await?;
             // None is the answer to a try alone.
-            future.await?.ok_or_else(|| Error::new(ErrorKind::TimedOut, "the lock was held"))
+            granted.ok_or_else(|| Error::new(ErrorKind::TimedOut, "the lock was held"))
         }
     }
 

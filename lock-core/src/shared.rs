@@ -72,7 +72,12 @@ impl Shared {
         Arc::new(Alive { shared })
     }
 
-    pub(crate) fn backend(&self) -> &Arc<dyn Backend> {
+    /// The backend itself: called through its `Arc`, each call would be boxed twice.
+    pub(crate) fn backend(&self) -> &dyn Backend {
+        &**self.shared_backend()
+    }
+
+    pub(crate) fn shared_backend(&self) -> &Arc<dyn Backend> {
         self.backend.as_ref().expect("the backend is there until the client's last part is dropped")
     }
 

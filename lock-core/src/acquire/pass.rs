@@ -55,7 +55,7 @@ impl Acquisition<'_> {
                         continue;
                     }
                     retry.reset();
-                    self.rest(fate, busy, &mut poll).await?;
+                    Box::pin(self.rest(fate, busy, &mut poll)).await?;
                 }
                 Err(error) if error.is_unknown() => {
                     let now = self.shared.clock.now();
@@ -67,7 +67,7 @@ impl Acquisition<'_> {
                     let until = now.saturating_add(retry.next()).min(last);
                     tracing::debug!(name = %self.request.name, %error, "the store did not answer; asking again");
                     self.expect_by(fate, until);
-                    self.pause(until).await?;
+                    Box::pin(self.pause(until)).await?;
                 }
                 Err(error) => {
                     return Err(Error::from_backend(&format_args!("lock {:?}", self.request.name), error));
@@ -103,12 +103,15 @@ impl Acquisition<'_> {
             let until = [Some(again_at), Some(self.patience()), self.limit, look.filter(|look| *look > now)];
             let until = until.into_iter().flatten().min();
             let Some(place) = &self.place else { return Ok(()) };
-            tokio::select! {
-                biased;
-                () = place.wake.notified() => {}
-                () = self.shared.closed.cancelled() => return Err(self.shared.closed_error()),
-                () = self.sleep_until(until) => {}
-            }
+            Box::pin(async {
+                tokio::select! {
+                    biased;
+                    () = place.wake.notified() => Ok(()),
+                    () = self.shared.closed.cancelled() => Err(self.shared.closed_error()),
+                    () = self.sleep_until(until) => Ok(()),
+                }
+            })
+            .await?;
         }
     }
 
@@ -131,12 +134,15 @@ impl Acquisition<'_> {
         {
             return Ok(Some(answered.unwrap_or_else(no_answer)));
         }
-        tokio::select! {
-            biased;
-            answered = answer => Ok(Some(answered.unwrap_or_else(no_answer))),
-            () = self.shared.closed.cancelled() => Err(self.shared.closed_error()),
-            () = self.sleep_until(Some(self.patience())) => Err(self.at_patience()),
-        }
+        Box::pin(async {
+            tokio::select! {
+                biased;
+                answered = answer => Ok(Some(answered.unwrap_or_else(no_answer))),
+                () = self.shared.closed.cancelled() => Err(self.shared.closed_error()),
+                () = self.sleep_until(Some(self.patience())) => Err(self.at_patience()),
+            }
+        })
+        .await
     }
 
     /// Waits for a reason to ask again: the store's word, a release in this process, an expiry, or the poll.
