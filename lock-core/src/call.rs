@@ -2,12 +2,14 @@
 
 use std::{
     future::{Future, poll_fn},
+    panic::AssertUnwindSafe,
     pin::{Pin, pin},
     sync::Arc,
     task::Poll,
     time::Duration,
 };
 
+use futures_util::FutureExt as _;
 use tokio::{
     sync::oneshot,
     time::{Instant, Sleep, sleep_until},
@@ -61,9 +63,12 @@ impl Shared {
         let sent_at = self.clock.now();
         let mut timed = Timed { shared: self, what, sent_at, outcome: Outcome::Unknown };
         let give_up_after = request_timeout.saturating_mul(2);
-        let result = within(give_up_after, polled, call).await.unwrap_or_else(|| {
-            Err(BackendError::unavailable(format!("the store did not answer within {give_up_after:?}")))
-        });
+        // A panic is an answer that nobody knows: it must not end the task that renews for all.
+        let call = AssertUnwindSafe(call).catch_unwind();
+        let result = match within(give_up_after, polled, call).await {
+            Some(result) => result.unwrap_or_else(|_| Err(no_answer())),
+            None => Err(BackendError::unavailable(format!("the store did not answer within {give_up_after:?}"))),
+        };
         timed.outcome = Outcome::of(&result);
         Answered { sent_at, result }
     }
@@ -167,7 +172,7 @@ async fn within<T>(limit: Duration, polled: Polled, future: impl Future<Output =
     .await
 }
 
-/// Counts a call when it ends, also when it panics or is dropped with its runtime.
+/// Counts a call when it ends, also when it is dropped with its runtime.
 struct Timed<'a> {
     shared: &'a Shared,
     what: Called,
@@ -182,7 +187,7 @@ impl Drop for Timed<'_> {
     }
 }
 
-/// Counts an extension out also when its task panics or is dropped with its runtime.
+/// Counts an extension out also when it is dropped with its runtime.
 struct Extending<'a>(&'a Hold);
 
 impl<'a> Extending<'a> {

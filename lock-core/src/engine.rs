@@ -2,12 +2,13 @@
 
 use std::{
     collections::{BTreeMap, btree_map::Entry},
+    panic::AssertUnwindSafe,
     sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
 use futures_util::{
-    StreamExt as _,
+    FutureExt as _, StreamExt as _,
     future::BoxFuture,
     stream::{BoxStream, FuturesUnordered},
 };
@@ -162,7 +163,9 @@ pub(crate) async fn run(shared: Arc<Shared>) {
     loop {
         let now = shared.clock.now();
         for (hold, hints) in std::mem::take(&mut shared.engine.agenda.lock().hints) {
-            watched.push(Box::pin(watch(Arc::clone(&shared), hold, hints)));
+            // A backend that panics over a hint ends the hints of one hold, and not the task that renews for all.
+            let watch = AssertUnwindSafe(watch(Arc::clone(&shared), hold, hints)).catch_unwind();
+            watched.push(Box::pin(watch.map(drop)));
         }
         while let Some(hold) = pop_due(&shared.engine, now) {
             see_to(&shared, hold, now);

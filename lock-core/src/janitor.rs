@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
+    panic::AssertUnwindSafe,
     sync::{
         Arc, Weak,
         atomic::{AtomicUsize, Ordering},
@@ -219,8 +220,13 @@ pub(crate) async fn run(shared: Arc<Shared>) {
             Some(()) = under_way.next() => {}
         }
     }
-    let backend = shared.backend();
-    if tokio::time::timeout(shared.request_timeout(), backend.close()).await.is_err() {
+    // A backend that panics here must not leave `close` waiting for ever.
+    let closing = AssertUnwindSafe(shared.backend().close()).catch_unwind();
+    let closed = tokio::time::timeout(shared.request_timeout(), closing).await;
+    if matches!(closed, Ok(Err(_))) {
+        warn!(store = %shared.capabilities.store, "closing the store's connections panicked; they are left");
+    }
+    if closed.is_err() {
         warn!(store = %shared.capabilities.store, "closing the store's connections took too long; they are left");
     }
     shared.engine.retire();

@@ -23,6 +23,7 @@ cases! {
     an_answer_that_never_comes_leaves_no_orphan: "L10.d";
     a_request_that_arrives_after_its_sender_gave_up_leaves_nothing: "L10.d";
     a_backend_that_panics_leaves_no_orphan: "L10.d" "L5.a" "L7.a";
+    a_backend_that_panics_over_a_hint_costs_no_hold: "L7.a" "L8.d";
 }
 
 /// More polls than any of these futures needs: who is not done by then never will be.
@@ -296,4 +297,27 @@ async fn a_backend_that_panics_leaves_no_orphan(world: World) -> Outcome {
     world.gone("L10.d", "x", world.bounds().prompt()).await?;
     taken("L10.d", &client, "x").await?.release().await?;
     eventually("L10.d", NOISE, "no call is under way", async || Ok(store.in_flight() == 0)).await
+}
+
+async fn a_backend_that_panics_over_a_hint_costs_no_hold(world: World) -> Outcome {
+    let store = world.faulty().await?;
+    let client = world.over(store.clone()).request_timeout(CALL).build()?;
+    // Where the store tells of losses, core asks at each hint; elsewhere the renewals do what is shown here.
+    let mut panics = 3;
+    store.plan(move |call| match call.op {
+        Op::Attempt => Some(Fault::Nervous),
+        Op::Extend if panics > 0 => {
+            panics -= 1;
+            Some(Fault::Panic)
+        }
+        _ => None,
+    });
+    let guard = client.lock("x").lease(world.renewed()).acquire().await?;
+    let asked = async || Ok(store.count(Op::Extend) >= 5);
+    eventually("L7.a", world.renewed() * 3, "the hold is extended after what panicked", asked).await?;
+    ensure!("L7.a", guard.is_held(), "a panic over a hint ended the hold");
+    store.heal();
+    taken("L7.a", &client, "y").await?.release().await?;
+    guard.release().await?;
+    Ok(())
 }
