@@ -9,6 +9,7 @@
 -- leasehold_locks has one row for each lock that is held, or was during the last day. Names are binary because every
 -- collation, and those that call themselves binary too, takes some names for equal that differ. Times are microseconds
 -- since 1970 by the server's clock. A row without a claim, or past `expires`, is free and kept for its token alone.
+-- It is created last: who sees both tables finds the version too, although nothing here is one transaction.
 -- The engine is InnoDB, since others have no transactions or no durability.
 CREATE TABLE IF NOT EXISTS leasehold_schema (
     one BIGINT NOT NULL PRIMARY KEY,
@@ -16,6 +17,7 @@ CREATE TABLE IF NOT EXISTS leasehold_schema (
     floor BIGINT NOT NULL,
     swept BIGINT NOT NULL
 ) ENGINE = InnoDB;
+INSERT IGNORE INTO leasehold_schema (one, version, floor, swept) VALUES (1, 1, 0, 0);
 CREATE TABLE IF NOT EXISTS leasehold_locks (
     namespace VARBINARY(64) NOT NULL,
     family VARBINARY(32) NOT NULL,
@@ -29,5 +31,4 @@ CREATE TABLE IF NOT EXISTS leasehold_locks (
     pid BIGINT,
     label TEXT CHARACTER SET utf8mb4,
     PRIMARY KEY (namespace, family, name, slot)
-) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
-INSERT IGNORE INTO leasehold_schema (one, version, floor, swept) VALUES (1, 1, 0, 0)
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC

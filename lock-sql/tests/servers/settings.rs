@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use lock_core::{Attempt, Backend as _, BackendErrorKind};
 use lock_sql::{ServerConfig, SqlBackend};
-use tokio::task::JoinSet;
+use tokio::{sync::Barrier, task::JoinSet};
 
 use crate::{
     LEASE, claim,
@@ -64,15 +64,25 @@ async fn default_settings_change_nothing_on_mysql() {
 }
 
 async fn clients_that_create_the_tables_at_once_all_succeed(db: &Db) {
-    let mut clients = JoinSet::new();
-    for _ in 0..8 {
-        let config = db.config();
-        clients.spawn(async move { SqlBackend::server(&config).await.map(|_| ()) });
+    const CLIENTS: usize = 8;
+    for round in 0..12 {
+        let config = db.config().table(&format!("locks_{round}")).expect("a plain name");
+        let begin = Arc::new(Barrier::new(CLIENTS));
+        let mut clients = JoinSet::new();
+        for _ in 0..CLIENTS {
+            let (config, begin) = (config.clone(), Arc::clone(&begin));
+            clients.spawn(async move {
+                begin.wait().await;
+                SqlBackend::server(&config).await.map(drop)
+            });
+        }
+        for created in clients.join_all().await {
+            created.expect("whoever comes second finds them");
+        }
+        let versions = db.admin().await.number(&format!("SELECT count(*) FROM locks_{round}_schema")).await;
+        assert_eq!(versions, 1, "round {round}: one row has the version");
+        granted(&SqlBackend::server(&config).await.expect("they are there"), &claim("job")).await;
     }
-    for created in clients.join_all().await {
-        created.expect("whoever comes second finds them");
-    }
-    granted(&db.backend().await, &claim("job")).await;
 }
 
 async fn tables_that_were_dropped_are_created_again(db: &Db) {
