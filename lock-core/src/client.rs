@@ -7,6 +7,7 @@ use crate::{
     LockKind, LockName, LockRecord, Release, Selector,
     call::{Polled, no_answer},
     fate::Fate,
+    janitor::End,
     shared::{Alive, Shared},
     timer::sleep_until,
 };
@@ -186,25 +187,33 @@ impl LockClient {
     /// # Errors
     ///
     /// `Unavailable` if not every release was confirmed within the request timeout. The clean-up then goes on in the
-    /// background, and what it cannot reach ends with its lease.
+    /// background, and what it cannot reach ends with its lease. The same at once if the client's runtime has ended and
+    /// something was left to release.
     ///
     /// # Cancel safety
     ///
     /// Once polled, the client is closed; dropping the future stops only the waiting.
     pub async fn close(&self) -> Result<(), Error> {
         let shared = &self.alive.shared;
-        let mut closed = shared.janitor.closed();
+        let mut end = shared.janitor.end();
         shared.close();
         let until = shared.clock.now().saturating_add(shared.request_timeout());
-        let confirmed = tokio::select! {
+        let end = tokio::select! {
             biased;
-            confirmed = closed.wait_for(|closed| *closed) => confirmed.is_ok(),
-            () = sleep_until(shared, until) => false,
+            end = end.wait_for(|end| *end != End::NotYet) => end.map_or(End::CutShort, |end| *end),
+            () = sleep_until(shared, until) => End::NotYet,
         };
-        if confirmed {
-            return Ok(());
-        }
         let pending = shared.janitor.pending();
+        match end {
+            End::Closed => return Ok(()),
+            End::CutShort if pending == 0 && !shared.left_holds() => return Ok(()),
+            End::CutShort => {
+                let told = "the tokio runtime that this client was made on ended before all of its locks were released; \
+                            their leases end them";
+                return Err(Error::new(ErrorKind::Unavailable, told));
+            }
+            End::NotYet => {}
+        }
         Err(Error::new(
             ErrorKind::Unavailable,
             format!(

@@ -156,21 +156,28 @@ impl Engine {
     }
 }
 
-/// The engine's task.
-pub(crate) async fn run(shared: Arc<Shared>) {
-    let _end = EndOfRuntime(&shared);
+/// The engine's task. What it leaves behind is there from the start: a runtime may end before it has polled this once.
+pub(crate) fn run(shared: Arc<Shared>) -> impl Future<Output = ()> + Send {
+    let end = EndOfRuntime(shared);
+    async move {
+        let end = end;
+        mind(&end.0).await;
+    }
+}
+
+async fn mind(shared: &Arc<Shared>) {
     let mut watched: FuturesUnordered<BoxFuture<'static, ()>> = FuturesUnordered::new();
     loop {
         let now = shared.clock.now();
         for (hold, hints) in std::mem::take(&mut shared.engine.agenda.lock().hints) {
             // A backend that panics over a hint ends the hints of one hold, and not the task that renews for all.
-            let watch = AssertUnwindSafe(watch(Arc::clone(&shared), hold, hints)).catch_unwind();
+            let watch = AssertUnwindSafe(watch(Arc::clone(shared), hold, hints)).catch_unwind();
             watched.push(Box::pin(watch.map(drop)));
         }
         while let Some(hold) = pop_due(&shared.engine, now) {
-            see_to(&shared, hold, now);
+            see_to(shared, hold, now);
         }
-        let lines_next = shared.lines.sweep(&shared, now);
+        let lines_next = shared.lines.sweep(shared, now);
         let Some(nap) = plan_nap(&shared.engine, lines_next, now) else { return };
         tokio::select! {
             () = shared.engine.wake.notified() => {}
@@ -299,15 +306,15 @@ async fn watch(shared: Arc<Shared>, hold: Arc<Hold>, mut hints: BoxStream<'stati
 }
 
 /// When the client's runtime ends, nothing renews any more: those who wait for a loss must watch the clock themselves.
-struct EndOfRuntime<'a>(&'a Arc<Shared>);
+struct EndOfRuntime(Arc<Shared>);
 
-impl Drop for EndOfRuntime<'_> {
+impl Drop for EndOfRuntime {
     fn drop(&mut self) {
         if !self.0.engine.agenda.lock().retired {
             self.0.background_ended();
         }
         for hold in self.0.engine.shut() {
-            hold.changed.notify_waiters();
+            self.0.leave_hold(&hold);
         }
     }
 }

@@ -39,8 +39,18 @@ pub(crate) struct Janitor {
     wake: Notify,
     /// Calls under way that may yet leave something to clean up: the backend stays open for them.
     abroad: AtomicUsize,
-    /// True once everything is cleaned up and the backend is closed.
-    closed: watch::Sender<bool>,
+    end: watch::Sender<End>,
+}
+
+/// How far the janitor's task has come with its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// It works.
+    NotYet,
+    /// Everything is cleaned up, and the backend is closed.
+    Closed,
+    /// The client's runtime has ended under it.
+    CutShort,
 }
 
 #[derive(Debug, Default)]
@@ -89,7 +99,7 @@ impl Default for Janitor {
             book: Guarded::default(),
             wake: Notify::new(),
             abroad: AtomicUsize::new(0),
-            closed: watch::Sender::new(false),
+            end: watch::Sender::new(End::NotYet),
         }
     }
 }
@@ -161,9 +171,9 @@ impl Janitor {
         self.wake.notify_one();
     }
 
-    /// Resolves when the backend has been closed.
-    pub(crate) fn closed(&self) -> watch::Receiver<bool> {
-        self.closed.subscribe()
+    /// Tells when the task has ended, and how.
+    pub(crate) fn end(&self) -> watch::Receiver<End> {
+        self.end.subscribe()
     }
 
     /// Counts a call that may yet leave something to clean up, until what this returns is dropped.
@@ -196,24 +206,47 @@ fn pause(tries: u32) -> Duration {
     Duration::from_secs(1_u64 << tries.min(5)).min(LONGEST_PAUSE)
 }
 
+/// Tells the end of the task, also of one whose runtime ended before it was polled once.
+struct EndOfRuntime(Arc<Shared>);
+
+impl Drop for EndOfRuntime {
+    fn drop(&mut self) {
+        self.0.janitor.end.send_if_modified(|end| {
+            let cut_short = *end == End::NotYet;
+            if cut_short {
+                *end = End::CutShort;
+            }
+            cut_short
+        });
+    }
+}
+
 /// The janitor's task.
-pub(crate) async fn run(shared: Arc<Shared>) {
+pub(crate) fn run(shared: Arc<Shared>) -> impl Future<Output = ()> + Send {
+    let end = EndOfRuntime(shared);
+    async move {
+        let end = end;
+        clean(&end.0).await;
+    }
+}
+
+async fn clean(shared: &Arc<Shared>) {
     let mut under_way = FuturesUnordered::new();
     let mut look_at = tokio::time::Instant::now() + LOOK_EVERY;
     loop {
         let now = shared.clock.now();
         if tokio::time::Instant::now() >= look_at {
             // Also on a client whose releases wake this task all the time.
-            find_forgotten(&shared);
+            find_forgotten(shared);
             look_at = tokio::time::Instant::now() + LOOK_EVERY;
         }
         while under_way.len() < AT_ONCE
             && let Some(chore) = next_due(&shared.janitor, now)
         {
-            let shared = Arc::clone(&shared);
+            let shared = Arc::clone(shared);
             under_way.push(tokio::spawn(async move { clean_up(&shared, chore).await }).map(drop));
         }
-        let Some(nap) = plan_nap(&shared, now) else { break };
+        let Some(nap) = plan_nap(shared, now) else { break };
         tokio::select! {
             () = shared.janitor.wake.notified() => {}
             () = tokio::time::sleep(nap) => {}
@@ -230,7 +263,7 @@ pub(crate) async fn run(shared: Arc<Shared>) {
         warn!(store = %shared.capabilities.store, "closing the store's connections took too long; they are left");
     }
     shared.engine.retire();
-    shared.janitor.closed.send_replace(true);
+    shared.janitor.end.send_replace(End::Closed);
 }
 
 fn next_due(janitor: &Janitor, now: Duration) -> Option<Chore> {

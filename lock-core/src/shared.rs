@@ -40,6 +40,8 @@ pub(crate) struct Shared {
     /// Cancelled when the client is closed or its runtime ends: waiting acquisitions end.
     pub(crate) closed: CancellationToken,
     background_ended: AtomicBool,
+    /// The runtime ended under a live hold, which nobody can release any more.
+    left_holds: AtomicBool,
 }
 
 impl Shared {
@@ -64,6 +66,7 @@ impl Shared {
             owners: Owners::default(),
             closed: CancellationToken::new(),
             background_ended: AtomicBool::new(false),
+            left_holds: AtomicBool::new(false),
             carrier: Carrier::new(runtime.clone()),
             runtime: runtime.clone(),
         });
@@ -114,6 +117,16 @@ impl Shared {
     pub(crate) fn background_ended(&self) {
         self.background_ended.store(true, Ordering::Release);
         self.closed.cancel();
+    }
+
+    /// Nobody renews or releases this hold any more.
+    pub(crate) fn leave_hold(&self, hold: &Hold) {
+        self.left_holds.store(true, Ordering::Release);
+        hold.changed.notify_waiters();
+    }
+
+    pub(crate) fn left_holds(&self) -> bool {
+        self.left_holds.load(Ordering::Acquire)
     }
 
     pub(crate) fn has_background_ended(&self) -> bool {

@@ -100,3 +100,32 @@ async fn a_broken_lock_is_told_to_its_holder() {
     assert_eq!(broken.len(), 1);
     assert_eq!(guard.lost().await, LossReason::Gone);
 }
+
+#[test]
+fn a_client_whose_runtime_ended_before_it_did_anything_is_closed() {
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let (first, second) = (runtime(), runtime());
+    // The client's tasks are not polled once.
+    let client = first.block_on(async { LockClient::builder(MemoryBackend::new()).build().expect("a client") });
+    drop(first);
+    let error = second.block_on(client.lock("x").acquire()).expect_err("nobody would renew it");
+    assert_eq!(error.kind(), ErrorKind::Closed);
+    second.block_on(client.close()).expect("nothing was held");
+}
+
+#[test]
+fn closing_a_client_whose_runtime_ended_tells_at_once_that_a_lock_is_left_to_its_lease() {
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let (first, second) = (runtime(), runtime());
+    let store = MemoryBackend::new();
+    let (client, guard) = first.block_on(async {
+        let client = client(&store);
+        let guard = client.lock("x").acquire().await.expect("free");
+        (client, guard)
+    });
+    drop(first);
+    let error = second.block_on(client.close()).expect_err("nobody releases it");
+    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    assert!(error.to_string().contains("runtime"), "{error}");
+    drop(guard);
+}
