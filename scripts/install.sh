@@ -41,6 +41,7 @@ if ! command -v initdb >/dev/null 2>&1 && ! ls /usr/lib/postgresql/*/bin/initdb 
     need initdb postgresql
 fi
 need mariadbd mariadb-server
+need pgbouncer pgbouncer
 if [ ${#missing[@]} -gt 0 ]; then
     as_root=()
     if [ "$(id -u)" -ne 0 ]; then

@@ -36,7 +36,7 @@ use crate::Config;
 /// | `password_file`, `password_env` | on stores with users: the file whose first line is the password, or the variable of the environment that has it | none |
 /// | `max_connections` | on SQL stores: how many connections; SQLite has one per file and process, so it takes only `1` | `8` |
 /// | `table` | on PostgreSQL, MySQL and MariaDB: the table of the locks | `leasehold_locks` |
-/// | `listen` | on PostgreSQL: `off` for behind a transaction pooler, where notifications never arrive | `on` |
+/// | `listen` | on PostgreSQL: `off` for behind a transaction pooler, where notifications never arrive and nothing may be prepared | `on` |
 /// | `sslmode`, `sslrootcert`, `sslcert`, `sslkey`, `host`, `application_name`, `options` | on PostgreSQL: as its own programs read them; `host` may be the directory of a socket | encrypted where the server can |
 /// | `ssl-mode`, `ssl-ca`, `ssl-cert`, `ssl-key`, `socket` | on MySQL and MariaDB: as their own programs read them | encrypted where the server can |
 /// | `max_page_count` | on SQLite: how many pages of 4 KiB the file may grow to | without limit |

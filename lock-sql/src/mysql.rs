@@ -23,12 +23,11 @@ use crate::{
         Answer,
         config::ServerConfig,
         pool::{IfUnanswered, Pool},
+        statement::Statement,
         sweep::{self, PAGE_ROWS, Sweep},
     },
     units::NameRange,
 };
-
-type Statement<'q> = crate::server::Statement<'q, MysqlServer>;
 
 /// One backend's connections to a MySQL or MariaDB server.
 pub(crate) struct Mysql {
@@ -89,12 +88,12 @@ impl Dialect for Mysql {
 
     async fn claim(&self, row: &ClaimRow<'_>) -> Result<Option<ClaimedRow>, BackendError> {
         let statement = || {
-            keyed(sqlx::query(self.store.texts.claim.clone()), &row.key)
+            keyed(Statement::new(self.store.texts.claim.clone()), &row.key)
                 .bind(id_bytes(row.claim))
                 .bind(row.min_token)
                 .bind(row.lease_us)
                 .bind(row.host)
-                .bind(row.pid)
+                .bind(i64::from(row.pid))
                 .bind(row.label)
                 .bind(row.lease_us)
                 .bind(row.lease_us)
@@ -111,20 +110,20 @@ impl Dialect for Mysql {
 
     async fn extend(&self, key: &Key<'_>, claim: ClaimId, lease_us: i64) -> Result<Option<i64>, BackendError> {
         let statement =
-            || keyed(sqlx::query(self.store.texts.extend.clone()).bind(lease_us), key).bind(id_bytes(claim));
+            || keyed(Statement::new(self.store.texts.extend.clone()).bind(lease_us), key).bind(id_bytes(claim));
         let remaining = self.store.number(IfUnanswered::Again, statement).await?;
         Ok(i64::try_from(remaining).ok().filter(|us| *us > 0))
     }
 
     async fn release(&self, key: &Key<'_>, claim: ClaimId) -> Result<WasInForce, BackendError> {
-        let statement = || keyed(sqlx::query(self.store.texts.release.clone()), key).bind(id_bytes(claim));
+        let statement = || keyed(Statement::new(self.store.texts.release.clone()), key).bind(id_bytes(claim));
         let found = self.store.number(IfUnanswered::Tell, statement).await?;
         Ok(if found == 2 { WasInForce::Yes } else { WasInForce::No })
     }
 
     async fn holders(&self, range: &NameRange<'_>) -> Result<Vec<HolderRow>, BackendError> {
         let statement = || {
-            sqlx::query(self.store.texts.holders.clone())
+            Statement::new(self.store.texts.holders.clone())
                 .bind(range.namespace)
                 .bind(range.kind.family().as_bytes())
                 .bind(range.first)
@@ -157,7 +156,7 @@ impl Sweep for Store {
     }
 
     async fn turn(&self) -> Result<Option<i64>, BackendError> {
-        let statement = || sqlx::query(self.texts.turn.clone()).bind(PERIOD_US);
+        let statement = || Statement::new(self.texts.turn.clone()).bind(PERIOD_US);
         let floor = self.number(IfUnanswered::Tell, statement).await?;
         Ok(i64::try_from(floor).ok().filter(|floor| *floor > 0).map(|floor| floor - 1))
     }
@@ -179,7 +178,7 @@ impl Sweep for Store {
 }
 
 fn query<'q>(sql: &SqlStr) -> Statement<'q> {
-    sqlx::query(sql.clone())
+    Statement::new(sql.clone())
 }
 
 fn keyed<'q>(statement: Statement<'q>, key: &Key<'q>) -> Statement<'q> {

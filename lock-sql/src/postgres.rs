@@ -3,7 +3,9 @@
 mod check;
 mod fault;
 mod listener;
+mod pooler;
 mod session;
+mod statement;
 
 use std::{fmt, sync::Arc, time::SystemTime};
 
@@ -16,6 +18,7 @@ use crate::{
     dialect::{ClaimRow, ClaimedRow, Dialect, Key, WasInForce, Watched},
     postgres::{
         listener::Listener,
+        pooler::Pooler,
         session::{PgServer, Texts},
     },
     rows::{HolderRow, claimed_row, holder_row, id_bytes},
@@ -24,12 +27,11 @@ use crate::{
         Answer,
         config::ServerConfig,
         pool::{IfUnanswered, Pool},
+        statement::Statement,
         sweep::{self, PAGE_ROWS, Sweep},
     },
     units::{NameRange, fnv1a},
 };
-
-type Statement<'q> = crate::server::Statement<'q, PgServer>;
 
 /// One backend's connections to a PostgreSQL server.
 pub(crate) struct Postgres {
@@ -37,8 +39,7 @@ pub(crate) struct Postgres {
     capabilities: Capabilities,
     listener: Option<Listener>,
     schedule: Schedule,
-    /// Where the server was said to listen.
-    port: u16,
+    pooler: Pooler,
     /// Part of every channel, so that tables of one database do not wake each other's waiters.
     table: String,
 }
@@ -53,7 +54,8 @@ impl Postgres {
     pub(crate) async fn open(config: &ServerConfig) -> Result<Self, BackendError> {
         let server = PgServer::new(config)?;
         let listener = config.listens.then(|| Listener::new(server.options(), config.connect_timeout));
-        let port = server.options().get_port();
+        let pooler =
+            Pooler { options: server.options().clone(), limit: config.connect_timeout, listens: config.listens };
         let pool = Pool::new(server, config);
         let store = Arc::new(Store { pool, texts: Texts::of(&config.table) });
         let schedule = Schedule::default();
@@ -63,7 +65,7 @@ impl Postgres {
             capabilities: capabilities::of_postgres(config.listens),
             listener,
             schedule,
-            port,
+            pooler,
             table: config.table.as_str().to_owned(),
         })
     }
@@ -139,7 +141,7 @@ impl Dialect for Postgres {
 
     async fn holders(&self, range: &NameRange<'_>) -> Result<Vec<HolderRow>, BackendError> {
         let statement = || {
-            sqlx::query(self.store.texts.holders.clone())
+            Statement::new(self.store.texts.holders.clone())
                 .bind(range.namespace)
                 .bind(range.kind.family())
                 .bind(range.first)
@@ -157,7 +159,7 @@ impl Dialect for Postgres {
         // In this order: whoever releases after the look finds the note, and is heard.
         let subscription = listener.subscribe(&self.channel(key)).await;
         let statement = || {
-            let query = sqlx::query(self.store.texts.watch.clone());
+            let query = Statement::new(self.store.texts.watch.clone());
             query.bind(key.namespace).bind(key.family).bind(key.name)
         };
         let rows = self.store.run(IfUnanswered::Again, statement).await?;
@@ -166,7 +168,7 @@ impl Dialect for Postgres {
     }
 
     async fn check(&self, _usage: &Usage) -> Result<Vec<Finding>, BackendError> {
-        check::check(&self.store, self.listener.is_some(), self.port).await
+        check::check(&self.store, &self.pooler).await
     }
 
     async fn wall_clock(&self) -> Result<Option<SystemTime>, BackendError> {
@@ -192,30 +194,30 @@ impl Sweep for Store {
     }
 
     async fn turn(&self) -> Result<Option<i64>, BackendError> {
-        let statement = || sqlx::query(self.texts.turn.clone()).bind(PERIOD_US);
+        let statement = || Statement::new(self.texts.turn.clone()).bind(PERIOD_US);
         let rows = self.run(IfUnanswered::Tell, statement).await?;
         Ok(self.read(&rows, |row| row.try_get(0))?.pop())
     }
 
     async fn page(&self, before: &Place) -> Result<Option<Place>, BackendError> {
-        let statement = || placed(sqlx::query(self.texts.page.clone()), before).bind(PAGE_ROWS);
+        let statement = || placed(Statement::new(self.texts.page.clone()), before).bind(PAGE_ROWS);
         let rows = self.run(IfUnanswered::Again, statement).await?;
         Ok(self.read(&rows, place)?.pop())
     }
 
     async fn delete(&self, before: &Place, upto: &Place, floor: i64) -> Result<(), BackendError> {
-        let range = || placed(placed(sqlx::query(self.texts.delete.clone()), before), upto);
+        let range = || placed(placed(Statement::new(self.texts.delete.clone()), before), upto);
         self.run(IfUnanswered::Again, || range().bind(RETENTION_US).bind(floor)).await.map(drop)
     }
 
     async fn raise_floor(&self, before: &Place, upto: &Place) -> Result<(), BackendError> {
-        let range = || placed(placed(sqlx::query(self.texts.floor.clone()), before), upto);
+        let range = || placed(placed(Statement::new(self.texts.floor.clone()), before), upto);
         self.run(IfUnanswered::Again, || range().bind(RETENTION_US)).await.map(drop)
     }
 }
 
 fn keyed<'q>(sql: &SqlStr, key: &Key<'q>) -> Statement<'q> {
-    sqlx::query(sql.clone()).bind(key.namespace).bind(key.family).bind(key.name).bind(key.slot)
+    Statement::new(sql.clone()).bind(key.namespace).bind(key.family).bind(key.name).bind(key.slot)
 }
 
 fn placed<'q>(statement: Statement<'q>, place: &'q Place) -> Statement<'q> {

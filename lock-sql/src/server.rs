@@ -3,20 +3,19 @@
 pub(crate) mod config;
 pub(crate) mod fault;
 pub(crate) mod pool;
+pub(crate) mod statement;
 pub(crate) mod sweep;
 pub(crate) mod tables;
 
 use std::{fmt::Debug, future::Future};
 
-use sqlx::{Database, query::Query};
+use sqlx::Database;
 
 use fault::Fault;
+use statement::Statement;
 
 /// A connection to a server.
 pub(crate) type Connection<S> = <<S as Server>::Database as Database>::Connection;
-
-/// A statement with its parameters.
-pub(crate) type Statement<'q, S> = Query<'q, <S as Server>::Database, <<S as Server>::Database as Database>::Arguments>;
 
 /// All that a statement answers with.
 pub(crate) struct Answer<S: Server> {
@@ -35,8 +34,9 @@ pub(crate) trait Server: Debug + Send + Sync + 'static {
 
     /// Runs a statement and reads its answer to the end, which is where a commit that fails is told.
     fn read<'q>(
+        &self,
         connection: &mut Connection<Self>,
-        statement: Statement<'q, Self>,
+        statement: Statement<'q>,
     ) -> impl Future<Output = Result<Answer<Self>, sqlx::Error>> + Send
     where
         Self: Sized;

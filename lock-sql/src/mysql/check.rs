@@ -8,7 +8,7 @@ use std::{
 use lock_core::{BackendError, Finding};
 use sqlx::{Row as _, mysql::MySqlRow};
 
-use crate::mysql::Store;
+use crate::{mysql::Store, server::statement::Statement};
 
 const CLOCK: &str = include_str!("../../sql/clock.mysql.sql");
 const ENGINE: &str = include_str!("../../sql/engine.mysql.sql");
@@ -20,18 +20,20 @@ const RIGHTS: [&str; 4] = ["SELECT", "INSERT", "UPDATE", "DELETE"];
 
 /// The clock that leases go by.
 pub(super) async fn wall_clock(store: &Store) -> Result<SystemTime, BackendError> {
-    let now = store.rows(|| sqlx::query(CLOCK), |row| row.try_get::<i64, _>(0)).await?.pop().unwrap_or_default();
+    let now = store.rows(|| Statement::new(CLOCK), |row| row.try_get::<i64, _>(0)).await?.pop().unwrap_or_default();
     Ok(SystemTime::UNIX_EPOCH + Duration::from_micros(u64::try_from(now).unwrap_or_default()))
 }
 
 /// One finding for each rule.
 pub(super) async fn check(store: &Store, table: &str) -> Result<Vec<Finding>, BackendError> {
-    let mut known: BTreeMap<String, String> = store.rows(|| sqlx::query(SETTINGS), pair).await?.into_iter().collect();
-    known.extend(store.rows(|| sqlx::query(STATUS), pair).await?);
+    let mut known: BTreeMap<String, String> =
+        store.rows(|| Statement::new(SETTINGS), pair).await?.into_iter().collect();
+    known.extend(store.rows(|| Statement::new(STATUS), pair).await?);
     let settings = Settings(known);
     let (schema, name) = table.split_once('.').map_or((None, table), |(schema, name)| (Some(schema), name));
-    let engine = store.rows(|| sqlx::query(ENGINE).bind(name).bind(schema), |row| row.try_get::<String, _>(0)).await?;
-    let grants = store.rows(|| sqlx::query("SHOW GRANTS"), |row| row.try_get::<String, _>(0)).await;
+    let engine =
+        store.rows(|| Statement::new(ENGINE).bind(name).bind(schema), |row| row.try_get::<String, _>(0)).await?;
+    let grants = store.rows(|| Statement::new("SHOW GRANTS"), |row| row.try_get::<String, _>(0)).await;
     Ok(vec![
         settings.version(),
         settings.writable(),

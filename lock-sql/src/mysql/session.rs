@@ -5,15 +5,18 @@ use std::{fmt, str::FromStr as _};
 use lock_core::{BackendError, reexport::futures_util::TryStreamExt as _};
 use sqlx::{
     AssertSqlSafe, ConnectOptions as _, Connection as _, Either, Executor as _, MySql, MySqlConnection,
-    SqlSafeStr as _, SqlStr, mysql::MySqlConnectOptions,
+    SqlSafeStr as _, SqlStr,
+    mysql::{MySqlArguments, MySqlConnectOptions},
+    query::Query,
 };
 
 use crate::{
     mysql::fault,
     server::{
-        Answer, PrepareError, Prepared, Server, Statement,
+        Answer, PrepareError, Prepared, Server,
         config::{ServerConfig, config},
         fault::Fault,
+        statement::{Statement, Value},
         tables::{Table, check_version},
     },
 };
@@ -55,6 +58,16 @@ impl MysqlServer {
     }
 }
 
+/// The statement as the driver prepares it.
+fn query(statement: Statement<'_>) -> Query<'_, MySql, MySqlArguments> {
+    statement.values.into_iter().fold(sqlx::query(statement.sql), |query, value| match value {
+        Value::Bytes(bytes) => query.bind(bytes),
+        Value::Id(id) => query.bind(id),
+        Value::Text(text) => query.bind(text),
+        Value::Number(number) => query.bind(number),
+    })
+}
+
 /// What is around a table's name.
 const QUOTE: char = '`';
 
@@ -68,11 +81,12 @@ impl Server for MysqlServer {
     }
 
     async fn read<'q>(
+        &self,
         connection: &mut MySqlConnection,
-        statement: Statement<'q, Self>,
+        statement: Statement<'q>,
     ) -> Result<Answer<Self>, sqlx::Error> {
         let mut answer = Answer { rows: Vec::new(), done: Default::default() };
-        let mut parts = connection.fetch_many(statement);
+        let mut parts = connection.fetch_many(query(statement));
         while let Some(part) = parts.try_next().await? {
             match part {
                 Either::Left(done) => answer.done = done,

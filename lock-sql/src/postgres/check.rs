@@ -5,20 +5,27 @@ use std::time::{Duration, SystemTime};
 use lock_core::{BackendError, Finding};
 use sqlx::{Row as _, postgres::PgRow};
 
-use crate::{postgres::Store, server::pool::IfUnanswered};
+use crate::{
+    postgres::{Store, pooler::Pooler},
+    server::{pool::IfUnanswered, statement::Statement},
+};
 
 /// The clock that leases go by.
 pub(super) async fn wall_clock(store: &Store) -> Result<SystemTime, BackendError> {
-    let rows = store.run(IfUnanswered::Again, || sqlx::query(store.texts.clock.clone())).await?;
+    let rows = store.run(IfUnanswered::Again, || Statement::new(store.texts.clock.clone())).await?;
     let now = store.read(&rows, |row| row.try_get::<i64, _>("now_us"))?.pop().unwrap_or_default();
     Ok(SystemTime::UNIX_EPOCH + Duration::from_micros(u64::try_from(now).unwrap_or_default()))
 }
 
 /// One finding for each rule.
-pub(super) async fn check(store: &Store, listens: bool, port: u16) -> Result<Vec<Finding>, BackendError> {
-    let rows = store.run(IfUnanswered::Again, || sqlx::query(store.texts.check.clone())).await?;
-    let settings = store.read(&rows, Settings::read)?.pop();
-    Ok(settings.map(|settings| settings.judge(listens, port)).unwrap_or_default())
+pub(super) async fn check(store: &Store, pooler: &Pooler) -> Result<Vec<Finding>, BackendError> {
+    let rows = store.run(IfUnanswered::Again, || Statement::new(store.texts.check.clone())).await?;
+    let Some(settings) = store.read(&rows, Settings::read)?.pop() else {
+        return Ok(Vec::new());
+    };
+    let mut findings = settings.judge();
+    findings.push(pooler.find(settings.port).await);
+    Ok(findings)
 }
 
 /// What the server said.
@@ -61,7 +68,7 @@ impl Settings {
         })
     }
 
-    fn judge(&self, listens: bool, port: u16) -> Vec<Finding> {
+    fn judge(&self) -> Vec<Finding> {
         vec![
             self.version(),
             self.writable(),
@@ -70,7 +77,6 @@ impl Settings {
             self.table(),
             self.failover(),
             self.connections(),
-            self.pooler(listens, port),
             Finding::good(
                 "session",
                 format!(
@@ -162,22 +168,5 @@ impl Settings {
             return Finding::warning(RULE, evidence, "raise max_connections, or lower max_connections in the URL");
         }
         Finding::good(RULE, evidence)
-    }
-
-    fn pooler(&self, listens: bool, port: u16) -> Finding {
-        const RULE: &str = "pooler";
-        if !listens {
-            return Finding::good(RULE, "listen is off: waiters poll, as behind a transaction pooler they must");
-        }
-        // Zero is a local socket, and a port that was mapped looks the same as a pooler's.
-        if self.port != 0 && self.port != i64::from(port) {
-            let evidence = format!(
-                "port {port} was dialled and the server listens on {}: behind a pooler in transaction mode no \
-                 notification arrives, and waiters are woken by the poll alone",
-                self.port
-            );
-            return Finding::note(RULE, evidence);
-        }
-        Finding::good(RULE, "no pooler is seen between; waiters are woken by notifications")
     }
 }

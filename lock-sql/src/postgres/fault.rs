@@ -15,8 +15,10 @@ fn of_code(code: &str) -> Fault {
         "40001" | "40P01" | "55P03" => Fault::Conflict,
         // The session is ended by an administrator, a crash or a standby's replay, or idled for too long.
         "57P01" | "57P02" | "57P04" | "57P05" | "25P03" => Fault::NoConnection,
-        // A pooler between gave the transaction a session that does not know the statement, or one whose tables changed.
-        "26000" | "42P05" | "0A000" => Fault::NoConnection,
+        // The tables changed under a prepared statement.
+        "0A000" => Fault::NoConnection,
+        // Another session's statements: its own are as the driver believes.
+        "26000" | "42P05" => Fault::Pooled,
         // Starting or stopping, a statement's time limit, too many connections, out of memory.
         "57P03" | "57014" | "53000" | "53200" | "53300" => Fault::NotNow,
         "25006" => Fault::ReadOnly,

@@ -138,8 +138,9 @@ impl ServerConfig {
         self
     }
 
-    /// Waiters ask again and again, and PostgreSQL is not asked to notify. For servers behind a pooler that gives each
-    /// transaction another connection: notifications never arrive there, and a waiter would only ask every few seconds.
+    /// Waiters ask again and again, PostgreSQL is not asked to notify, and statements are not prepared. For servers
+    /// behind a pooler that gives each transaction another session: notifications never arrive there, and what was
+    /// prepared is in another session than the one that shall run it.
     #[must_use]
     pub fn without_notifications(mut self) -> Self {
         self.listens = false;

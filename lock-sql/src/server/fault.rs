@@ -9,6 +9,9 @@ pub(crate) enum Fault {
     Conflict,
     /// The connection is gone: whether the statement was applied is unknown.
     NoConnection,
+    /// A pooler between gave the transaction another session, which has other prepared statements.
+    #[cfg(feature = "postgres")]
+    Pooled,
     /// The server is starting, stopping, or has too much to do.
     NotNow,
     /// The server takes no writes, as a standby does until it takes over.
@@ -46,6 +49,9 @@ impl Fault {
 
     fn kind(self) -> BackendErrorKind {
         match self {
+            // What runs under another session's name may be anything: it must not be tried again and again.
+            #[cfg(feature = "postgres")]
+            Fault::Pooled => BackendErrorKind::Config,
             Fault::Conflict | Fault::NoConnection | Fault::NotNow | Fault::ReadOnly => BackendErrorKind::Unavailable,
             Fault::Config => BackendErrorKind::Config,
             Fault::NoTable | Fault::Denied | Fault::Full | Fault::Refused => BackendErrorKind::Refused,
@@ -59,6 +65,10 @@ impl Fault {
                 format!("{server}: another transaction keeps the lock's row locked ({said}); end that transaction")
             }
             Fault::NoConnection => format!("{server}: there is no connection ({said})"),
+            #[cfg(feature = "postgres")]
+            Fault::Pooled => format!(
+                "{server}: a pooler between gives each transaction another session ({said}); add listen=off to the URL"
+            ),
             Fault::NotNow => format!("{server} does not serve now ({said})"),
             Fault::ReadOnly => format!("{server} takes no writes now ({said}); name the primary server"),
             Fault::Config => {

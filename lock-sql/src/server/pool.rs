@@ -15,7 +15,9 @@ use lock_core::BackendError;
 use sqlx::Connection as _;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use crate::server::{Answer, Connection, PrepareError, Server, Statement, config::ServerConfig, fault::Fault};
+use crate::server::{
+    Answer, Connection, PrepareError, Server, config::ServerConfig, fault::Fault, statement::Statement,
+};
 
 /// A connection that nobody used for so long is asked whether it lives before a statement is trusted to it: servers and
 /// firewalls end idle connections, and the first statement would find that out at the caller's expense.
@@ -104,13 +106,13 @@ impl<S: Server> Pool<S> {
     pub(crate) async fn run<'q>(
         &self,
         unanswered: IfUnanswered,
-        statement: impl Fn() -> Statement<'q, S>,
+        statement: impl Fn() -> Statement<'q>,
     ) -> Result<Answer<S>, BackendError> {
         let mut round = 0;
         loop {
             round += 1;
             let mut leased = self.lease().await?;
-            let error = match S::read(leased.connection(), statement()).await {
+            let error = match self.server.read(leased.connection(), statement()).await {
                 Ok(answer) => {
                     leased.give_back();
                     return Ok(answer);

@@ -11,6 +11,7 @@ mod postgres;
 mod blocked;
 mod check;
 mod connections;
+mod pooler;
 mod rights;
 mod settings;
 mod sweep;
