@@ -6,6 +6,7 @@ pub(crate) mod pool;
 pub(crate) mod statement;
 pub(crate) mod sweep;
 pub(crate) mod tables;
+pub(crate) mod tls;
 
 use std::{fmt::Debug, future::Future};
 

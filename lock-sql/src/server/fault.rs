@@ -2,6 +2,8 @@
 
 use lock_core::{BackendError, BackendErrorKind};
 
+use crate::server::tls;
+
 /// What a server said, or that it said nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
@@ -33,6 +35,7 @@ impl Fault {
     pub(crate) fn of_client(error: &sqlx::Error) -> Self {
         match error {
             sqlx::Error::Configuration(_) | sqlx::Error::Tls(_) => Fault::Config,
+            sqlx::Error::Io(error) if tls::is_refusal(error) => Fault::Config,
             sqlx::Error::Io(_)
             | sqlx::Error::Protocol(_)
             | sqlx::Error::PoolTimedOut

@@ -15,6 +15,7 @@ mod pooler;
 mod rights;
 mod settings;
 mod sweep;
+mod tls;
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,0 +1,40 @@
+//! The files that TLS needs, and what its refusals look like.
+
+use std::io;
+
+use lock_core::BackendError;
+
+use crate::server::config::config;
+
+/// The options that name a file, of both drivers as they show them.
+const FILES: [&str; 6] = ["sslrootcert", "sslcert", "sslkey", "ssl-ca", "ssl-cert", "ssl-key"];
+
+/// Looks whether the files that a driver was told of can be read. It would only say that there is no such file, and that
+/// at each connection, where it cannot be told from a server that is away.
+pub(crate) fn check_files<K, V>(shown: &str, options: impl Iterator<Item = (K, V)>) -> Result<(), BackendError>
+where
+    K: AsRef<str>,
+    V: AsRef<str>,
+{
+    for (key, value) in options.filter(|(key, _)| FILES.contains(&key.as_ref())) {
+        // Shown so by both drivers. A certificate may stand in the option itself, and is shown in another way.
+        let (key, Some(file)) = (key.as_ref(), value.as_ref().strip_prefix("file: ")) else {
+            continue;
+        };
+        let text = std::fs::read_to_string(file)
+            .map_err(|error| config(format!("{shown}: {key}={file} cannot be read ({error})")))?;
+        if !text.contains("-----BEGIN ") {
+            return Err(config(format!("{shown}: {key}={file} is no PEM file")));
+        }
+    }
+    Ok(())
+}
+
+/// Whether an error is TLS's word about a certificate, ours or the server's, which no other attempt would change.
+///
+/// The driver hands on what rustls says as an error of the socket. An alert is the server's refusal.
+pub(crate) fn is_refusal(error: &io::Error) -> bool {
+    let said = error.get_ref().map(ToString::to_string).unwrap_or_default();
+    error.kind() == io::ErrorKind::InvalidData
+        && ["invalid peer certificate", "received fatal alert"].iter().any(|refusal| said.starts_with(refusal))
+}
