@@ -42,6 +42,8 @@ if ! command -v initdb >/dev/null 2>&1 && ! ls /usr/lib/postgresql/*/bin/initdb 
 fi
 need mariadbd mariadb-server
 need pgbouncer pgbouncer
+# Some start servers with a clock of their own.
+need faketime faketime
 if [ ${#missing[@]} -gt 0 ]; then
     as_root=()
     if [ "$(id -u)" -ne 0 ]; then

@@ -4,7 +4,6 @@ use std::{
     fs,
     net::{SocketAddr, TcpStream},
     path::{Path, PathBuf},
-    process::Command,
     sync::Arc,
     time::Duration,
 };
@@ -17,18 +16,18 @@ use lock_sql::{ServerConfig, SqlBackend};
 use sqlx::{Connection as _, PgConnection};
 use tokio::task::JoinSet;
 
-use crate::{LEASE, claim, db::Db, granted, is_busy};
+use crate::{
+    LEASE, claim,
+    db::Db,
+    granted, is_busy,
+    programs::{as_postgres, give_to_postgres},
+};
 
 /// The program, which Debian keeps out of the path of those who are not root.
 fn program() -> PathBuf {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path).map(|dir| dir.join("pgbouncer")).find(|program| program.exists());
     found.unwrap_or_else(|| PathBuf::from("/usr/sbin/pgbouncer"))
-}
-
-fn id(args: &[&str]) -> u32 {
-    let output = Command::new("id").args(args).output().expect("id runs");
-    String::from_utf8_lossy(&output.stdout).trim().parse().expect("a number")
 }
 
 /// PgBouncer before a server, with so many sessions there for all its clients.
@@ -46,14 +45,9 @@ fn pooler(server: SocketAddr, sessions: u32) -> PrivateServer {
         let written = fs::write(directory.join("pgbouncer.ini"), settings)
             .and_then(|()| fs::write(directory.join("users"), "\"postgres\" \"\"\n"));
         written.expect("the directory is there");
-        let mut command = Command::new("setpriv");
-        // It refuses root.
-        if id(&["-u"]) == 0 {
-            let owner = (Some(id(&["-u", "postgres"])), Some(id(&["-g", "postgres"])));
-            std::os::unix::fs::chown(directory, owner.0, owner.1).expect("root may");
-            command.args(["--reuid=postgres", "--regid=postgres", "--clear-groups"]);
-        }
-        command.arg(program()).arg(directory.join("pgbouncer.ini"));
+        give_to_postgres(directory);
+        let mut command = as_postgres(&program());
+        command.arg(directory.join("pgbouncer.ini"));
         command
     };
     let ready = |address: SocketAddr| TcpStream::connect(address).is_ok();

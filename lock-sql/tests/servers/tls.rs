@@ -6,15 +6,13 @@ use lock_core::{BackendErrorKind, LockClient};
 use lock_sql::{ServerConfig, SqlBackend};
 use tempfile::TempDir;
 
-use crate::{LEASE, db::Db};
+use crate::{
+    LEASE,
+    db::Db,
+    programs::{give_to_postgres, leaked, output},
+};
 
 const PASSWORD: &str = "s3cr3t-w0rd";
-
-fn output(command: &mut Command) -> String {
-    let output = command.output().expect("the program is installed");
-    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8_lossy(&output.stdout).trim().to_owned()
-}
 
 /// The directory of an authority `ca.pem`, of what it signed for the server and a client, and of an authority `b.pem`.
 fn keys() -> TempDir {
@@ -35,27 +33,14 @@ fn keys() -> TempDir {
     keys
 }
 
-/// PostgreSQL's server reads no key that others may read, and runs as another user where the tests are root.
-fn give_to_postgres(directory: &Path) {
-    let mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("it is ours");
-    mode(&directory.join("server.key"), 0o600);
-    if output(Command::new("id").arg("-u")) == "0" {
-        mode(directory, 0o755);
-        output(Command::new("chown").arg("-R").arg("postgres:postgres").arg(directory));
-    }
-}
-
-/// What a server is started with for as long as the test's process lives.
-fn leaked(settings: Vec<String>) -> &'static [&'static str] {
-    settings.into_iter().map(|setting| &*setting.leak()).collect::<Vec<&'static str>>().leak()
-}
-
 /// A server that takes no plain connection, and asks the user `certified` for a certificate.
 async fn postgres() -> (Db, TempDir) {
     let keys = keys();
     let at = keys.path().display();
     let rules = "hostssl all certified 127.0.0.1/32 trust clientcert=verify-ca\nhostssl all all 127.0.0.1/32 trust\n";
     fs::write(keys.path().join("hba"), rules).expect("the directory is there");
+    // The server reads no key that others may read.
+    fs::set_permissions(keys.path().join("server.key"), fs::Permissions::from_mode(0o600)).expect("it is ours");
     give_to_postgres(keys.path());
     let db = crate::db::postgres(leaked(vec![
         "ssl=on".to_owned(),
