@@ -27,7 +27,7 @@ const CHANGES: [i64; 2] = [1_774_746_000, 1_792_890_000];
 const ZONE: &str = "Europe/Berlin";
 
 /// Enough for a server to be ready before the change.
-const LEAD_S: i64 = 15;
+const LEAD_S: i64 = 20;
 
 /// The one file of this name in a directory of each version or machine.
 fn installed(base: &str, rest: &str) -> PathBuf {
@@ -65,7 +65,8 @@ fn start_postgres(change: i64) -> Pg {
         let data = directory.join("data");
         give_to_postgres(directory);
         output(program("bin/initdb").args(["-N", "-A", "trust", "-U", "postgres", "--no-locale", "-D"]).arg(&data));
-        let mut command = program("bin/postgres");
+        let mut command = as_postgres(Path::new("env"));
+        command.args(clock(change)).arg(installed("/usr/lib/postgresql", "bin/postgres"));
         command.arg("-D").arg(data).arg("-k").arg(directory).args([
             "-c",
             &format!("timezone={ZONE}"),

@@ -14,6 +14,7 @@ mod connections;
 mod crowded;
 mod daylight;
 mod full;
+mod mysql8;
 mod names;
 mod pooler;
 mod programs;
