@@ -4,6 +4,8 @@ use crate::server::fault::Fault;
 
 pub(crate) fn of(error: &sqlx::Error) -> Fault {
     match error {
+        // A pooler's word, which has no code of its own for it.
+        sqlx::Error::Database(answer) if answer.message().starts_with("unsupported startup parameter") => Fault::Config,
         sqlx::Error::Database(answer) => of_code(answer.code().as_deref().unwrap_or_default()),
         other => Fault::of_client(other),
     }

@@ -32,9 +32,38 @@ where
 
 /// Whether an error is TLS's word about a certificate, ours or the server's, which no other attempt would change.
 ///
-/// The driver hands on what rustls says as an error of the socket. An alert is the server's refusal.
+/// The driver hands on what rustls says as an error of the socket. All of these are said before a session begins, so that
+/// no statement was applied; other alerts may end a session at any time.
 pub(crate) fn is_refusal(error: &io::Error) -> bool {
     let said = error.get_ref().map(ToString::to_string).unwrap_or_default();
+    let alert = said.strip_prefix("received fatal alert: ");
     error.kind() == io::ErrorKind::InvalidData
-        && ["invalid peer certificate", "received fatal alert"].iter().any(|refusal| said.starts_with(refusal))
+        && (said.starts_with("invalid peer certificate") || alert.is_some_and(|alert| ALERTS.contains(&alert)))
+}
+
+/// What a server says of the certificate that it was shown, or that it was not, and of what it cannot speak.
+const ALERTS: [&str; 9] = [
+    "BadCertificate",
+    "UnsupportedCertificate",
+    "CertificateRevoked",
+    "CertificateExpired",
+    "CertificateUnknown",
+    "CertificateRequired",
+    "UnknownCA",
+    "HandshakeFailure",
+    "ProtocolVersion",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_come_in_the_middle_of_a_session_is_no_refusal() {
+        let said = |text: &str| io::Error::new(io::ErrorKind::InvalidData, text.to_owned());
+        assert!(is_refusal(&said("received fatal alert: CertificateRequired")));
+        assert!(is_refusal(&said("invalid peer certificate: UnknownIssuer")));
+        assert!(!is_refusal(&said("received fatal alert: InternalError")));
+        assert!(!is_refusal(&io::ErrorKind::BrokenPipe.into()));
+    }
 }

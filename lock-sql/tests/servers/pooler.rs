@@ -179,6 +179,12 @@ async fn check_sees_the_pooler_and_says_what_to_set() {
     assert_eq!(finding(&told, "pooler").level, Level::Good);
     assert!(finding(&told, "pooler").evidence.contains("a pooler is between"), "{told:?}");
 
+    // Such parameters are the session's, which is nobody's here.
+    let options = ServerConfig::new(url(&pooler) + "?options=-c%20work_mem=1MB").expect("a good URL");
+    let error = SqlBackend::server(&options.without_notifications()).await.expect_err("the pooler refuses them");
+    assert_eq!(error.kind(), BackendErrorKind::Config, "{error}");
+    assert!(error.to_string().contains("unsupported startup parameter: options"), "{error}");
+
     // The first to use a session finds it as its driver believes, and who comes next does not.
     let listens = ServerConfig::new(url(&pooler)).expect("a good URL");
     let first = SqlBackend::server(&listens).await.expect("a fresh session");

@@ -99,10 +99,10 @@ impl Urls<'_> {
         }
     }
 
-    fn certificate(&self, certificate: &str) -> String {
+    fn certificate(&self, name: &str) -> String {
         let option = if matches!(self.db, Db::Postgres(_)) { "ssl" } else { "ssl-" };
         let at = self.keys.display();
-        format!("{option}cert={at}/{certificate}&{option}key={at}/client.key")
+        format!("{option}cert={at}/{name}.pem&{option}key={at}/{name}.key")
     }
 
     fn mode(&self, postgres: &str, mysql: &str) -> String {
@@ -163,8 +163,10 @@ async fn a_client_shows_its_certificate(db: &Db, keys: &Path) {
     // Whoever creates the tables owns them.
     let verifies = urls.verifies(true, "ca.pem");
     refused(&urls.of("certified", &verifies)).await;
-    accepted(&urls.of("certified", &format!("{verifies}&{}", urls.certificate("client.pem")))).await;
-    let half = urls.certificate("client.pem");
+    accepted(&urls.of("certified", &format!("{verifies}&{}", urls.certificate("client")))).await;
+    // The server does not know the authority that signed this one.
+    refused(&urls.of("certified", &format!("{verifies}&{}", urls.certificate("b")))).await;
+    let half = urls.certificate("client");
     let half = half.split('&').next().expect("two options");
     assert!(refused(&urls.of("certified", &format!("{verifies}&{half}"))).await.contains("together"));
 }
@@ -176,7 +178,7 @@ async fn files_that_cannot_be_read_are_named(db: &Db, keys: &Path) {
         let told = refused(&urls.of(urls.user(), &urls.verifies(true, file))).await;
         assert!(told.contains(&*keys.join(file).to_string_lossy()), "{told}");
     }
-    let missing = format!("{}&{}", urls.verifies(true, "ca.pem"), urls.certificate("missing.pem"));
+    let missing = format!("{}&{}", urls.verifies(true, "ca.pem"), urls.certificate("missing"));
     assert!(refused(&urls.of(urls.user(), &missing)).await.contains("missing.pem"));
 }
 
