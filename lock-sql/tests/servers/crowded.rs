@@ -65,7 +65,7 @@ async fn what_is_held_stays_held_and_others_are_served_when_there_is_room(db: &D
     let told = db.backend().await.check(&Usage::new(Namespace::default(), LEASE)).await.expect("an answer");
     assert_warns(&told, "connections", "are used");
 
-    // So are its other locks, and a waiter for whose notifications there is no connection.
+    // Its other locks need no other connection, and a waiter does without notifications.
     holder.lock("other").acquire().await.expect("free").release().await.expect("release");
     let waiter = tokio::spawn(holder.lock("job").wait(LEASE).acquire());
     tokio::time::sleep(Duration::from_millis(300)).await;
