@@ -22,6 +22,9 @@ use tokio::runtime::Handle;
 
 use crate::sync::Guarded;
 
+#[cfg(test)]
+mod tests;
+
 /// How long a call rides with its caller at most.
 pub(crate) const RIDE: Duration = Duration::from_millis(20);
 
