@@ -49,7 +49,7 @@ async fn what_is_held_stays_held_and_others_are_served_when_there_is_room(db: &D
     }
     let (config, url) = crowded(db);
     let backend = SqlBackend::server(&config).await.expect("there is room");
-    let lease = Duration::from_secs(3);
+    let lease = Duration::from_secs(6);
     let holder = LockClient::builder(backend).lease(lease).build().expect("a client");
     let guard = holder.lock("job").acquire().await.expect("free");
     let taken = take_all(db, &url).await;

@@ -119,9 +119,10 @@ async fn claims_that_race_through_few_sessions_have_one_winner() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn waiters_are_served_by_the_poll_and_outlive_a_restart_of_the_pooler() {
-    let (_db, address) = server();
+    let (db, address) = server();
     let pooler = pooler(address, 2);
-    // So short that it is renewed while the test waits.
+    let mut admin = db.admin().await;
+    // Short enough that the test need not wait for long for a renewal.
     let client = |lease| {
         let config = config(&pooler);
         async move {
@@ -129,7 +130,7 @@ async fn waiters_are_served_by_the_poll_and_outlive_a_restart_of_the_pooler() {
             LockClient::builder(backend).lease(lease).build().expect("a client")
         }
     };
-    let (holder, waits) = (client(Duration::from_secs(3)).await, client(LEASE).await);
+    let (holder, waits) = (client(Duration::from_secs(12)).await, client(LEASE).await);
     for restarts in [false, true] {
         let guard = holder.lock("job").acquire().await.expect("free");
         let waiter = tokio::spawn(waits.lock("job").wait(LEASE).acquire());
@@ -137,8 +138,16 @@ async fn waiters_are_served_by_the_poll_and_outlive_a_restart_of_the_pooler() {
             pooler.kill();
             pooler.launch().expect("it starts again");
         }
-        tokio::time::sleep(Duration::from_secs(4)).await;
-        assert!(guard.is_held() && !waiter.is_finished(), "renewed");
+        let end = "SELECT expires FROM leasehold_locks";
+        let before = admin.number(end).await;
+        let renewed = async {
+            while admin.number(end).await == before {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        };
+        tokio::time::timeout(LEASE, renewed).await.expect("it is renewed");
+        assert!(guard.is_held(), "the pooler's restart is no loss");
+        assert!(!waiter.is_finished(), "it waits");
         guard.extend(LEASE).await.expect("still its own");
         guard.release().await.expect("release");
         let served = tokio::time::timeout(LEASE, waiter).await.expect("served").expect("no panic");
