@@ -12,6 +12,7 @@ mod check;
 mod cluster;
 mod leases;
 mod queue;
+mod tls;
 
 use std::{
     future::Future,
