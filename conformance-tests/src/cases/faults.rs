@@ -183,6 +183,6 @@ mod tests {
             .map(|fault| std::mem::discriminant(&fault))
             .map(|kind| format!("{kind:?}"))
             .collect();
-        assert_eq!(drawn.len(), 8, "every fault but the buffer, whose late requests have cases of their own");
+        assert_eq!(drawn.len(), 9, "every fault but the buffer, whose late requests have cases of their own");
     }
 }
