@@ -18,7 +18,7 @@ use crate::{
         fault::Fault,
         statement::{Statement, Value},
         tables::{Table, check_version},
-        tls::check_files,
+        tls::{check_files, choose_cryptography},
     },
 };
 
@@ -39,6 +39,7 @@ impl MysqlServer {
             .pipes_as_concat(false)
             .no_engine_substitution(false)
             .disable_statement_logging();
+        choose_cryptography();
         check_files(&told.shown, options.to_url_lossy().query_pairs())?;
         // Nothing of the server's defaults is left to chance. UTC has no hour that comes twice; strict mode cuts nothing
         // off in silence; read committed locks the row that is written and no gap beside it, so that claims on other

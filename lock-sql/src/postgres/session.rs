@@ -16,7 +16,7 @@ use crate::{
         fault::Fault,
         statement::Statement,
         tables::{Table, check_version},
-        tls::check_files,
+        tls::{check_files, choose_cryptography},
     },
 };
 
@@ -45,6 +45,7 @@ impl PgServer {
             // A setting of the session that is for fractions, which no statement reads, and that poolers refuse.
             .extra_float_digits(None)
             .disable_statement_logging();
+        choose_cryptography();
         check_files(&told.shown, options.to_url_lossy().query_pairs())?;
         let lock_timeout_ms = told.lock_timeout.as_millis();
         // Read committed, whatever the server's default: a claim then waits for a row's last version and decides by

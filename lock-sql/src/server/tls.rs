@@ -3,11 +3,21 @@
 use std::io;
 
 use lock_core::BackendError;
+use rustls::crypto::{CryptoProvider, ring};
 
 use crate::server::config::config;
 
 /// The options that name a file, of both drivers as they show them.
 const FILES: [&str; 6] = ["sslrootcert", "sslcert", "sslkey", "ssl-ca", "ssl-cert", "ssl-key"];
+
+/// Chooses the cryptography of TLS, which rustls cannot where other crates of the program bring a second one: it panics.
+/// What the program itself has chosen stays.
+pub(crate) fn choose_cryptography() {
+    if CryptoProvider::get_default().is_none() {
+        // Another thread may have been first, and then its choice stays.
+        let _ = ring::default_provider().install_default();
+    }
+}
 
 /// Looks whether the files that a driver was told of can be read. It would only say that there is no such file, and that
 /// at each connection, where it cannot be told from a server that is away.
