@@ -13,6 +13,7 @@ mod cluster;
 mod leases;
 mod queue;
 mod tls;
+mod waiters;
 
 use std::{
     future::Future,
